@@ -1,0 +1,1 @@
+//! A scripted service that speaks chat completions.
