@@ -1,0 +1,169 @@
+//! The one window: how it looks before the page does, what it may load, and how it ends.
+
+use crate::instance::Instance;
+use crate::ipc::{self, Host};
+use crate::rendering;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tauri::utils::config::Color;
+use tauri::webview::NewWindowResponse;
+use tauri::{App, AppHandle, Manager, RunEvent, Theme, Url, WebviewUrl, WebviewWindowBuilder};
+
+/// The window's name in capabilities and look-ups.
+pub(crate) const LABEL: &str = "main";
+
+/// What the engine may take to end all it started. The window is gone at once; the process follows.
+const STOPPING: Duration = Duration::from_millis(4500);
+
+/// The canvas of the page's two themes, so that nothing flashes before its first paint.
+const LIGHT: Color = Color(0xFB, 0xFC, 0xFA, 0xFF);
+const DARK: Color = Color(0x16, 0x1B, 0x19, 0xFF);
+
+/// Runs before the page's own code and rings `painted` two frames after the app's root is there: the first frame
+/// that holds it has then been handed over. A page nobody sees is given no frames, and is no fault either.
+const WHEN_PAINTED: &str = r#"
+(() => {
+  const ring = () => window.__TAURI_INTERNALS__.invoke("painted");
+  const look = () => document.querySelector('[data-testid="app"]')
+    ? requestAnimationFrame(() => requestAnimationFrame(ring))
+    : requestAnimationFrame(look);
+  look();
+  setTimeout(() => { if (document.visibilityState !== "visible") ring(); }, 5000);
+})();
+"#;
+
+/// Opens the window and stays until it is closed and all is ended. Gives the process' exit code.
+pub(crate) fn run(home: PathBuf, instance: Instance) -> tauri::Result<u8> {
+    let leaving = AtomicBool::new(false);
+    let mut instance = Some(instance);
+    let app = tauri::Builder::default()
+        .plugin(tauri_plugin_dialog::init())
+        .invoke_handler(tauri::generate_handler![ipc::rpc, ipc::subscribe, ipc::painted])
+        .build(tauri::generate_context!())?;
+    let host = Arc::new(Host::new(app.handle().clone(), home.clone()));
+    app.manage(Arc::clone(&host));
+
+    // The engine starts beside the window, not before it.
+    let starting = Arc::clone(&host);
+    tauri::async_runtime::spawn(async move {
+        let _ = starting.engine(false).await;
+    });
+    open(&app, &home)?;
+    tauri::async_runtime::spawn(rendering::watch(Arc::clone(&host), home));
+    end_on_signals(app.handle().clone());
+    if let Some(instance) = &mut instance {
+        let handle = app.handle().clone();
+        instance.on_second_start(move || show(&handle));
+    }
+
+    let code = app.run_return(move |app, event| {
+        let RunEvent::ExitRequested { api, .. } = event else { return };
+        if leaving.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        api.prevent_exit();
+        if let Some(instance) = &instance {
+            instance.leave();
+        }
+        if let Some(window) = app.get_webview_window(LABEL) {
+            let _ = window.hide();
+        }
+        let (app, host) = (app.clone(), Arc::clone(&host));
+        tauri::async_runtime::spawn(async move {
+            if tokio::time::timeout(STOPPING, host.stop()).await.is_err() {
+                tracing::error!("the engine did not end in time");
+            }
+            tracing::info!("ended");
+            app.exit(0);
+        });
+    });
+    Ok(u8::try_from(code).unwrap_or(1))
+}
+
+fn open(app: &App, home: &Path) -> tauri::Result<()> {
+    let theme = chosen_theme(home);
+    let builder = WebviewWindowBuilder::new(app, LABEL, WebviewUrl::default())
+        .title("Parley")
+        .inner_size(1180.0, 780.0)
+        .min_inner_size(560.0, 420.0)
+        .background_color(if theme == Some(Theme::Dark) { DARK } else { LIGHT })
+        .data_directory(home.join("webview"))
+        .initialization_script(WHEN_PAINTED)
+        .zoom_hotkeys_enabled(true)
+        .devtools(cfg!(debug_assertions))
+        .on_navigation(is_ours)
+        .on_new_window(|_, _| NewWindowResponse::Deny)
+        .on_download(|_, _| false);
+    let window = builder.build()?;
+    if theme.is_none() && window.theme().is_ok_and(|system| system == Theme::Dark) {
+        window.set_background_color(Some(DARK))?;
+    }
+    Ok(())
+}
+
+/// Only the page itself is ever loaded here; links go to the system's browser by a command.
+fn is_ours(url: &Url) -> bool {
+    match (url.scheme(), url.host_str()) {
+        ("tauri", Some("localhost")) => true,
+        ("http" | "https", Some("tauri.localhost")) => true,
+        ("http", Some("localhost")) => cfg!(dev),
+        _ => url.as_str() == "about:blank",
+    }
+}
+
+/// The theme in `settings.json`, if it names one. The engine reads that file properly; here it is a colour.
+fn chosen_theme(home: &Path) -> Option<Theme> {
+    let text = std::fs::read(home.join("settings.json")).ok()?;
+    let settings: contract::Json = serde_json::from_slice(&text).ok()?;
+    match settings.get("theme")?.as_str()? {
+        "dark" => Some(Theme::Dark),
+        "light" => Some(Theme::Light),
+        _ => None,
+    }
+}
+
+fn show(app: &AppHandle) {
+    let Some(window) = app.get_webview_window(LABEL) else { return };
+    let _ = window.show();
+    let _ = window.unminimize();
+    let _ = window.set_focus();
+}
+
+/// TERM and INT (and a closed terminal) quit as closing the window does.
+#[cfg(unix)]
+fn end_on_signals(app: AppHandle) {
+    use tokio::signal::unix::{SignalKind, signal};
+    tauri::async_runtime::spawn(async move {
+        let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
+        let signals: Vec<_> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
+        let waits = signals.into_iter().map(|mut signal| Box::pin(async move { signal.recv().await }));
+        futures::future::select_all(waits).await;
+        app.exit(0);
+    });
+}
+
+#[cfg(not(unix))]
+fn end_on_signals(_app: AppHandle) {}
+
+#[cfg(test)]
+mod tests {
+    use super::is_ours;
+
+    #[test]
+    fn the_window_shows_the_app_and_nothing_else() {
+        let may = |text: &str| is_ours(&text.parse().unwrap());
+        assert!(may("tauri://localhost/index.html"));
+        assert!(may("http://tauri.localhost/"));
+        for foreign in [
+            "https://example.org/",
+            "http://localhost:9/",
+            "file:///etc/passwd",
+            "data:text/html,x",
+            "tauri://evil/",
+        ] {
+            assert!(!may(foreign), "{foreign} was let in");
+        }
+    }
+}

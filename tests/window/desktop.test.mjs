@@ -1,0 +1,75 @@
+// What only a real desktop has: the system's folder picker, an input method, a keychain that may be missing.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { openApp, windowNamed, xdotool } from "../support/app.mjs";
+import { openDesktop } from "../support/desktop.mjs";
+import { freshHome, results } from "../support/home.mjs";
+import { openModel, say } from "../support/model.mjs";
+import { until } from "../support/wait.mjs";
+
+let desktop;
+before(async () => (desktop = await openDesktop()));
+after(() => desktop.close());
+
+test("a folder is chosen with the system's picker and granted", async () => {
+  const model = await openModel();
+  const home = freshHome({ model: model.url, granted: false });
+  const page = await openApp(desktop, home);
+  try {
+    await page.click("nav-connections");
+    await page.has('[data-testid="connection"][data-server="files"]');
+    await page.click("add-folder");
+    const picker = await windowNamed(desktop, "Choose a folder");
+    await xdotool(desktop, "windowactivate", "--sync", picker);
+    // GTK completes what is typed while it reads the folder, and takes Return only when it is done: so, again
+    // until the picker is gone.
+    await until("the picker to take the folder", async () => {
+      await xdotool(desktop, "key", "--clearmodifiers", "ctrl+l");
+      await xdotool(desktop, "key", "--clearmodifiers", "ctrl+a");
+      await xdotool(desktop, "type", "--clearmodifiers", "--delay", "30", home.folder);
+      await xdotool(desktop, "key", "Return");
+      return until("the picker to close", async () => {
+        const open = await xdotool(desktop, "search", "--onlyvisible", "--name", "^Choose a folder$").catch(() => "");
+        return open === "";
+      }, 2_000);
+    }, 30_000);
+    await page.has(`[data-testid="folder"][data-path="${home.folder}"]`);
+    await until("the folder in mcp.json", () => JSON.parse(home.read("mcp.json")).mcpServers.files.roots.includes(home.folder));
+    await page.shot(join(results, "window-folder.png"));
+  } finally {
+    await page.close();
+    await model.close();
+    home.remove();
+  }
+});
+
+test("Chinese: the words, and an Enter that ends a composition sends nothing", async () => {
+  const model = await openModel();
+  model.next(say("你好！今天做什么？"));
+  const home = freshHome({ model: model.url });
+  const page = await openApp(desktop, home, { PARLEY_LANG: "zh-CN" });
+  try {
+    await page.has('[data-testid="app"][data-state="ready"]');
+    assert.equal(await page.run("return document.documentElement.lang"), "zh-CN");
+    await page.click("composer");
+    await xdotool(desktop, "windowactivate", "--sync", await windowNamed(desktop, "Parley"));
+    // GTK's own input method: Ctrl+Shift+U, the character's number, Enter. It composes as every other one does.
+    for (const [number, so_far] of [["4f60", "你"], ["597d", "你好"]]) {
+      await xdotool(desktop, "key", "ctrl+shift+u");
+      await xdotool(desktop, "type", "--delay", "30", number);
+      await xdotool(desktop, "key", "Return");
+      await until(`${so_far} in the composer`, async () => (await page.value("composer")) === so_far);
+    }
+    assert.equal(model.requests.length, 0);
+    await page.hasNot("message", 0);
+    await xdotool(desktop, "key", "Return");
+    await page.see('[data-testid="message"][data-role="assistant"][data-status="complete"]', "你好！今天做什么？");
+    assert.equal(model.requests[0].messages.at(-1).content, "你好");
+    await page.shot(join(results, "window-chinese.png"));
+  } finally {
+    await page.close();
+    await model.close();
+    home.remove();
+  }
+});
