@@ -1,0 +1,5 @@
+declare module "*.svg?path" {
+  /** The `d` of the icon's path, drawn in a 256 box. */
+  const path: string;
+  export default path;
+}

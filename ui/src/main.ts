@@ -1,0 +1,13 @@
+import { mount } from "svelte";
+import "@/kit/tokens.css";
+import "@/kit/base.css";
+import App from "./App.svelte";
+import { chooseHost } from "@/host/index.ts";
+import { followTheme } from "@/state/theme.ts";
+
+followTheme("system");
+const target = document.getElementById("root");
+if (target) {
+  const host = await chooseHost();
+  mount(App, { target, props: { host } });
+}

@@ -1,0 +1,255 @@
+import { getContext, setContext } from "svelte";
+import type { AppError, Ask, AskOption, Conversation, ConversationId, Page, Server } from "@/contract/index.ts";
+import { toAppError, type Host } from "@/host/index.ts";
+import { setLanguage } from "@/i18n.svelte.ts";
+import { addPage, emptyView, reduce, type Chat, type Need, type View } from "./reduce.ts";
+
+/** The one owner of what is on screen: it hears the feed, and components read it and tell it what the person did. */
+export class App {
+  #view = $state.raw<View>(emptyView());
+  /** The page in front. */
+  page = $state<Page>("chat");
+  /** The chat in front; null is the empty one that the first message will create. */
+  conversation = $state<ConversationId | null>(null);
+  /** Set when the engine cannot be reached at all. */
+  lost = $state.raw<AppError | null>(null);
+  /** Errors of commands the person gave in a chat, shown in it until the next message; "" is the empty chat. */
+  chatErrors = $state.raw<Readonly<Record<string, AppError>>>({});
+  /** Text not sent yet, by chat. */
+  drafts = $state<Record<string, string>>({});
+  /** Rises to put the focus into the composer, or on the question that waits. */
+  focusComposer = $state(0);
+  focusAsk = $state(0);
+  /** Rises to put the focus into the search of chats. */
+  focusSearch = $state(0);
+  /** The questions of no visible chat are open to view. */
+  inboxOpen = $state(false);
+  /** The connection that a page is asked to show opened, and whether with its log. */
+  spotlight = $state.raw<{ server: string; log: boolean } | null>(null);
+  /** The window is so narrow that the sidebar is a rail. */
+  rail = $state(false);
+  /** The window is so low that a question takes the whole page. */
+  short = $state(false);
+  /** Text size, in per cent of the usual one. */
+  zoom = $state(100);
+
+  constructor(readonly host: Host) {}
+
+  get view(): View {
+    return this.#view;
+  }
+
+  /** The visible chat, once anything of it is here. */
+  get chat(): Chat | null {
+    return this.conversation === null ? null : (this.#view.chats[this.conversation] ?? null);
+  }
+
+  get current(): Conversation | null {
+    return this.#view.conversations.find((one) => one.id === this.conversation) ?? null;
+  }
+
+  /** A turn runs in the visible chat. */
+  get running(): boolean {
+    return this.chat?.turn?.status === "running";
+  }
+
+  /** Questions of the visible chat. */
+  get asksHere(): Ask[] {
+    if (this.page !== "chat" || this.conversation === null) return [];
+    return this.#view.asks.filter((ask) => ask.conversationId === this.conversation);
+  }
+
+  /** Questions that the visible chat does not show. */
+  get asksElsewhere(): Ask[] {
+    return this.#view.asks.filter((ask) => this.page !== "chat" || ask.conversationId === null || ask.conversationId !== this.conversation);
+  }
+
+  get activeModel() {
+    return this.#view.models.models.find((model) => model.id === this.#view.models.active) ?? null;
+  }
+
+  server(id: string): Server | null {
+    return this.#view.servers.find((one) => one.id === id) ?? null;
+  }
+
+  /** Begins to listen; the page is `starting` until the first snapshot. */
+  async start(): Promise<void> {
+    try {
+      await this.host.subscribe(
+        (message) => this.#hear(message),
+        (error) => this.#loseLine(error),
+      );
+      this.lost = null;
+    } catch (thrown) {
+      this.lost = toAppError(thrown);
+    }
+  }
+
+  #hear(message: Parameters<typeof reduce>[1]): void {
+    const { view, needs } = reduce(this.#view, message);
+    this.#view = view;
+    this.lost = null;
+    setLanguage(view.settings.effectiveLanguage);
+    if (this.conversation !== null && !view.conversations.some((one) => one.id === this.conversation)) {
+      this.conversation = null;
+    }
+    for (const need of needs) this.#meet(need);
+  }
+
+  #meet(need: Need): void {
+    switch (need.type) {
+      case "resubscribe":
+        void this.start();
+        break;
+      case "refetch":
+        void this.#fetch(need.conversation, null);
+        break;
+    }
+  }
+
+  #loseLine(error: AppError): void {
+    this.lost = error;
+  }
+
+  #fetching = new Set<string>();
+
+  async #fetch(id: ConversationId, before: number | null): Promise<void> {
+    const key = `${id} ${before}`;
+    if (this.#fetching.has(key)) return;
+    this.#fetching.add(key);
+    try {
+      const page = await this.host.rpc("conversation_open", { id, before });
+      this.#view = addPage(this.#view, page, before);
+    } catch (thrown) {
+      this.fail(thrown, id);
+    } finally {
+      this.#fetching.delete(key);
+    }
+  }
+
+  /** Goes to a page; the chat page keeps its chat. */
+  go(page: Page): void {
+    this.page = page;
+    this.inboxOpen = false;
+  }
+
+  /** Opens Connections at one of them. */
+  showServer(server: string, log = false): void {
+    this.spotlight = { server, log };
+    this.go("connections");
+  }
+
+  /** Brings a chat to the front and fetches it. */
+  async open(id: ConversationId): Promise<void> {
+    this.conversation = id;
+    this.go("chat");
+    if (!this.#view.chats[id]?.loaded) await this.#fetch(id, null);
+  }
+
+  /** Goes to the question that waits: the visible chat's, else that of another chat, else the rest. */
+  showAsk(): void {
+    if (this.asksHere.length === 0) {
+      const other = this.#view.asks.find((ask) => ask.conversationId !== null);
+      if (other?.conversationId) void this.open(other.conversationId);
+      else if (this.#view.asks.length > 0) this.showInbox();
+    }
+    this.focusAsk += 1;
+  }
+
+  /** Shows the questions that the visible chat does not. */
+  showInbox(): void {
+    this.inboxOpen = true;
+    this.focusAsk += 1;
+  }
+
+  /** An empty chat; it exists for the engine once something is sent. */
+  newChat(): void {
+    this.conversation = null;
+    this.go("chat");
+    this.focusComposer += 1;
+  }
+
+  async earlier(): Promise<void> {
+    const before = this.chat?.earlier ?? null;
+    if (this.conversation !== null && before !== null) await this.#fetch(this.conversation, before);
+  }
+
+  /** Sends what the person wrote. True when the engine has it; otherwise the text stays and the error shows. */
+  async send(text: string): Promise<boolean> {
+    const key = this.conversation ?? "";
+    this.clearError(key);
+    try {
+      let id = this.conversation;
+      if (id === null) {
+        const made = await this.host.rpc("conversation_create", {});
+        id = made.id;
+        if (!this.#view.conversations.some((one) => one.id === made.id)) {
+          this.#view = { ...this.#view, conversations: [made, ...this.#view.conversations] };
+        }
+        if (!this.#view.chats[id]) {
+          this.#view = addPage(this.#view, { conversation: made, items: [], earlier: null, turn: null }, null);
+        }
+        this.conversation = id;
+      }
+      await this.host.rpc("turn_start", { conversationId: id, text });
+      return true;
+    } catch (thrown) {
+      this.fail(thrown);
+      return false;
+    }
+  }
+
+  async stop(): Promise<void> {
+    if (this.conversation !== null) await this.attempt("turn_stop", { conversationId: this.conversation });
+  }
+
+  /** Answers again: from the start of the last answer, or where it broke off. */
+  async retry(goOn: boolean): Promise<void> {
+    if (this.conversation === null) return;
+    this.clearError(this.conversation);
+    await this.attempt("turn_retry", { conversationId: this.conversation, continue: goOn });
+  }
+
+  /** Gives the answer to a question. One that is already closed is no error to the person. */
+  async answer(ask: Ask, option: AskOption): Promise<void> {
+    try {
+      await this.host.rpc("ask_answer", { id: ask.id, answer: { type: "choice", option } });
+    } catch (thrown) {
+      const error = toAppError(thrown);
+      if (error.code !== "ask.already_closed") this.fail(thrown, ask.conversationId ?? undefined);
+    }
+  }
+
+  /** Gives a command whose error belongs to the visible chat; the reply is not needed. */
+  async attempt<Name extends Parameters<Host["rpc"]>[0]>(name: Name, params: Parameters<typeof this.host.rpc<Name>>[1]): Promise<boolean> {
+    try {
+      await this.host.rpc(name, params);
+      return true;
+    } catch (thrown) {
+      this.fail(thrown);
+      return false;
+    }
+  }
+
+  /** Shows an error in a chat, the visible one if none is named. */
+  fail(thrown: unknown, chat: string = this.conversation ?? ""): void {
+    this.chatErrors = { ...this.chatErrors, [chat]: toAppError(thrown) };
+  }
+
+  clearError(chat: string = this.conversation ?? ""): void {
+    const { [chat]: _gone, ...rest } = this.chatErrors;
+    this.chatErrors = rest;
+  }
+}
+
+const key = Symbol("app");
+
+/** Puts the app where every component below finds it. */
+export function provideApp(app: App): App {
+  return setContext(key, app);
+}
+
+/** The app, in any component below the root. */
+export function useApp(): App {
+  return getContext<App>(key);
+}

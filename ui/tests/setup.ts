@@ -1,0 +1,21 @@
+import { cleanup } from "@testing-library/svelte";
+import { afterEach, vi } from "vitest";
+import { setLanguage } from "@/i18n.svelte.ts";
+import { dismissToast } from "@/kit/toasts.svelte.ts";
+
+afterEach(() => {
+  cleanup();
+  dismissToast();
+  setLanguage("en");
+  vi.useRealTimers();
+});
+
+// jsdom has no layout: what asks for it gets a quiet answer.
+Element.prototype.scrollIntoView ??= () => {};
+Element.prototype.scrollTo ??= () => {};
+Element.prototype.animate ??= () => ({ finished: Promise.resolve(), cancel() {}, onfinish: null }) as unknown as Animation;
+globalThis.ResizeObserver ??= class {
+  observe() {}
+  unobserve() {}
+  disconnect() {}
+};
