@@ -1,0 +1,197 @@
+//! What a server wrote beside its messages, kept per server and bounded.
+
+use crate::mask::Mask;
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::watch;
+
+/// Most lines kept.
+const LINES: usize = 1_000;
+/// Most bytes of one line kept.
+pub(crate) const LINE_BYTES: usize = 4_096;
+/// Most bytes kept altogether.
+const BYTES: usize = 512 * 1_024;
+/// Lines and bytes of the tail an error carries.
+const TAIL_LINES: usize = 12;
+const TAIL_BYTES: usize = 2_000;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    /// Unix milliseconds.
+    pub at_ms: i64,
+    pub source: LogSource,
+    /// Secrets masked, control characters removed, shortened.
+    pub text: String,
+}
+
+/// Where a line comes from. None of them means an error by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogSource {
+    /// Its error output, and what it sent as `notifications/message`.
+    Stderr,
+    /// What came between its messages on its normal output.
+    Noise,
+    /// What we note: started, ready, ended, skipped.
+    App,
+}
+
+/// The log of one server.
+pub(crate) struct ServerLog {
+    kept: Mutex<Kept>,
+    count: watch::Sender<u64>,
+    mask: Mask,
+}
+
+#[derive(Default)]
+struct Kept {
+    lines: VecDeque<LogEntry>,
+    bytes: usize,
+}
+
+impl ServerLog {
+    pub(crate) fn new(mask: Mask) -> Self {
+        Self { kept: Mutex::default(), count: watch::Sender::new(0), mask }
+    }
+
+    /// Adds one line.
+    pub(crate) fn add(&self, source: LogSource, text: &str) {
+        self.add_all(source, std::iter::once((text, false)));
+    }
+
+    /// Adds lines that arrived together; watchers are told once. `true` marks a line whose end is missing.
+    pub(crate) fn add_all<'a>(&self, source: LogSource, lines: impl Iterator<Item = (&'a str, bool)>) {
+        let at_ms = now_ms();
+        let mut added = 0;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        for (text, cut) in lines {
+            let text = self.tidy(text, cut);
+            added += 1;
+            kept.bytes += text.len();
+            kept.lines.push_back(LogEntry { at_ms, source, text });
+            while kept.lines.len() > LINES || kept.bytes > BYTES {
+                let Some(oldest) = kept.lines.pop_front() else { break };
+                kept.bytes = kept.bytes.saturating_sub(oldest.text.len());
+            }
+        }
+        drop(kept);
+        if added > 0 {
+            self.count.send_modify(|count| *count += added);
+        }
+    }
+
+    fn tidy(&self, text: &str, cut: bool) -> String {
+        let short = crate::log::head(text, LINE_BYTES);
+        let plain = without_control(short);
+        if cut || short.len() < text.len() {
+            // Masking first would need the whole line; cut text is masked up to its torn end instead.
+            let mut masked = self.mask.apply_cut(&plain);
+            masked.push('…');
+            masked
+        } else {
+            self.mask.apply(&plain).into_owned()
+        }
+    }
+
+    /// Text of the server with secrets masked, for errors.
+    pub(crate) fn masked(&self, text: &str) -> String {
+        self.mask.apply(text).into_owned()
+    }
+
+    pub(crate) fn entries(&self) -> Vec<LogEntry> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).lines.iter().cloned().collect()
+    }
+
+    pub(crate) fn count(&self) -> watch::Receiver<u64> {
+        self.count.subscribe()
+    }
+
+    /// The last lines of stderr; of noise when stderr is empty, since some programs complain there.
+    pub(crate) fn tail(&self) -> String {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        for source in [LogSource::Stderr, LogSource::Noise] {
+            let mut lines: Vec<&str> = Vec::new();
+            let mut bytes = 0;
+            for line in kept.lines.iter().rev().filter(|line| line.source == source && !line.text.is_empty())
+            {
+                bytes += line.text.len() + 1;
+                if lines.len() >= TAIL_LINES || (bytes > TAIL_BYTES && !lines.is_empty()) {
+                    break;
+                }
+                lines.push(head(&line.text, TAIL_BYTES));
+            }
+            if !lines.is_empty() {
+                lines.reverse();
+                return lines.join("\n");
+            }
+        }
+        String::new()
+    }
+}
+
+/// At most `bytes` bytes from the beginning, cut between characters.
+pub(crate) fn head(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
+}
+
+/// Without terminal colours and other control characters.
+fn without_control(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(next) = chars.next() {
+        match next {
+            '\u{1b}' => {
+                if chars.next_if_eq(&'[').is_some() {
+                    // A control sequence ends with a byte from @ to ~ (ECMA-48 section 5.4).
+                    for inner in chars.by_ref() {
+                        if ('@'..='~').contains(&inner) {
+                            break;
+                        }
+                    }
+                }
+            }
+            '\t' => out.push(' '),
+            control if control.is_control() => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// Unix milliseconds.
+fn now_ms() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .ok()
+        .and_then(|since| i64::try_from(since.as_millis()).ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_keeps_the_newest_lines_within_bounds() {
+        let log = ServerLog::new(Mask::default());
+        let long = "x".repeat(10_000);
+        for _ in 0..5_000 {
+            log.add(LogSource::Stderr, &long);
+        }
+        log.add(LogSource::Stderr, "last");
+        let kept = log.entries();
+        assert!(kept.len() <= LINES);
+        assert!(kept.iter().map(|line| line.text.len()).sum::<usize>() <= BYTES);
+        assert_eq!(kept.last().map(|line| line.text.as_str()), Some("last"));
+        assert_eq!(*log.count().borrow(), 5_001);
+    }
+
+    #[test]
+    fn lines_are_plain_text_without_secrets() {
+        let log = ServerLog::new(Mask::new(["hunter22"]));
+        log.add(LogSource::Noise, "\u{1b}[32mready\u{1b}[0m\u{7} hunter22");
+        assert_eq!(log.entries().first().map(|line| line.text.clone()), Some("ready •••".to_owned()));
+        assert_eq!(log.tail(), "ready •••");
+    }
+}
