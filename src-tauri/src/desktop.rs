@@ -2,7 +2,7 @@
 
 use crate::standin::Desktop;
 use crate::{ipc::Host, window};
-use contract::Language;
+use contract::{Json, Language};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use std::ffi::OsString;
@@ -74,12 +74,15 @@ impl Desktop for Native {
 }
 
 impl Native {
-    /// The one text of the shell, since the picker's title is drawn by the system. It is in the page's catalogs.
-    fn picker_title(&self) -> &'static str {
-        match self.app.state::<Arc<Host>>().language() {
-            Language::En => "Choose a folder",
-            Language::ZhCn => "选择文件夹",
-        }
+    /// The one text the shell shows, since the system draws the picker: the words of the button that opens it.
+    fn picker_title(&self) -> String {
+        let catalog = match self.app.state::<Arc<Host>>().language() {
+            Language::En => include_str!("../../ui/messages/en/connections.json"),
+            Language::ZhCn => include_str!("../../ui/messages/zh-CN/connections.json"),
+        };
+        let words: Json = serde_json::from_str(catalog).unwrap_or_default();
+        let title = words.get("connections.folders.choose").and_then(Json::as_str).unwrap_or_default();
+        title.trim_end_matches('…').to_owned()
     }
 }
 

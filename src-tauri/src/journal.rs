@@ -14,12 +14,14 @@ pub(crate) fn open(home: &Path) {
         .ok()
         .and_then(|filter| EnvFilter::try_new(filter).ok())
         .unwrap_or_else(|| EnvFilter::new("info"));
+    let folder = home.join("logs");
+    let _ = std::fs::create_dir_all(&folder);
     let file = RollingFileAppender::builder()
         .rotation(Rotation::DAILY)
         .filename_prefix("parley")
         .filename_suffix("log")
         .max_log_files(DAYS)
-        .build(home.join("logs"));
+        .build(folder);
     if let Ok(file) = file {
         // Written directly, not by a thread: the last lines before an exit are the ones that get read.
         let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(file);

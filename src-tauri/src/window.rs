@@ -91,7 +91,6 @@ fn open(app: &App, home: &Path) -> tauri::Result<()> {
         .background_color(if theme == Some(Theme::Dark) { DARK } else { LIGHT })
         .data_directory(home.join("webview"))
         .initialization_script(WHEN_PAINTED)
-        .zoom_hotkeys_enabled(true)
         .devtools(cfg!(debug_assertions))
         .on_navigation(is_ours)
         .on_new_window(|_, _| NewWindowResponse::Deny)

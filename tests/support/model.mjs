@@ -62,6 +62,8 @@ export async function openModel() {
     url: `http://127.0.0.1:${server.address().port}/v1`,
     requests,
     next: (...scripts) => queue.push(...scripts),
+    /** Forgets what is queued. */
+    clear: () => queue.splice(0),
     /** Until the other side has hung up on a reply for the `count`th time. */
     hungUp: (count = 1) => until("the app to hang up on the model", () => hungUp >= count),
     close: () => (server.closeAllConnections(), new Promise((resolve) => server.close(resolve))),

@@ -5,9 +5,15 @@ import { createInterface } from "node:readline";
 import { createServer } from "node:net";
 import { until, within } from "./wait.mjs";
 
+const running = new Set();
+// A test file that ends early leaves nothing behind.
+process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+
 /** Starts a program. `lines` collects its output; `line(pattern)` waits for one. */
 export function start(program, args = [], options = {}) {
   const child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"], ...options });
+  running.add(child);
+  child.on("exit", () => running.delete(child));
   const lines = [];
   const waiting = new Set();
   for (const stream of [child.stdout, child.stderr, child.stdio[3]].filter((stream) => stream?.readable)) {

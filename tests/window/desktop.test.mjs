@@ -1,5 +1,6 @@
 // What only a real desktop has: the system's folder picker, an input method, a keychain that may be missing.
 import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { openApp, windowNamed, xdotool } from "../support/app.mjs";
@@ -34,6 +35,7 @@ test("a folder is chosen with the system's picker and granted", async () => {
         return open === "";
       }, 2_000);
     }, 30_000);
+    await page.click("connection-tools");
     await page.has(`[data-testid="folder"][data-path="${home.folder}"]`);
     await until("the folder in mcp.json", () => JSON.parse(home.read("mcp.json")).mcpServers.files.roots.includes(home.folder));
     await page.shot(join(results, "window-folder.png"));
@@ -69,6 +71,71 @@ test("Chinese: the words, and an Enter that ends a composition sends nothing", a
     await page.shot(join(results, "window-chinese.png"));
   } finally {
     await page.close();
+    await model.close();
+    home.remove();
+  }
+});
+
+const add_model = async (page, url) => {
+  await page.click("nav-models");
+  await page.click("model-add");
+  await page.type("model-url", url);
+  await page.type("model-name", "keyed");
+  await page.type("model-key", "sk-secret-0123456789");
+  await page.click("model-save");
+};
+const everything = (home) => {
+  const files = readdirSync(home.path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.map((entry) => readFileSync(join(entry.parentPath ?? entry.path, entry.name), "latin1")).join("\n");
+};
+
+test("a key goes to the keychain, is used, is still there after a restart, and is in no file", async () => {
+  const model = await openModel();
+  model.next(say("One."), say("Two."));
+  const home = freshHome({ model: model.url });
+  let page = await openApp(desktop, home);
+  try {
+    await add_model(page, model.url);
+    await page.click("model-use");
+    await until("the model to be the one in use", () => JSON.parse(home.read("settings.json")).activeModel !== "peer");
+    for (const words of ["One.", "Two."]) {
+      await page.click("new-chat");
+      await page.type("composer", "Hello");
+      await page.click("send");
+      await page.see('[data-testid="message"][data-role="assistant"][data-status="complete"]', words);
+      assert.equal(model.requests.at(-1).authorization, "Bearer sk-secret-0123456789");
+      await page.close();
+      if (words === "One.") page = await openApp(desktop, home);
+    }
+    assert.doesNotMatch(everything(home), /sk-secret-0123456789/);
+  } finally {
+    await page.close();
+    await model.close();
+    home.remove();
+  }
+});
+
+test("with no keychain it is said, and the key is kept for this run only", async () => {
+  const bare = await openDesktop({ keychain: false });
+  const model = await openModel();
+  model.next(say("One."));
+  const home = freshHome({ model: model.url });
+  let page = await openApp(bare, home);
+  try {
+    await add_model(page, model.url);
+    await page.has('[data-testid="error"][data-code^="keychain."]');
+    await page.click("error-action");
+    await until("the second model", async () => (await page.count("model")) === 2);
+    await page.click("model-use");
+    await page.click("new-chat");
+    await page.type("composer", "Hello");
+    await page.click("send");
+    await page.see('[data-testid="message"][data-role="assistant"][data-status="complete"]', "One.");
+    assert.equal(model.requests[0].authorization, "Bearer sk-secret-0123456789");
+    assert.doesNotMatch(everything(home), /sk-secret-0123456789/);
+  } finally {
+    await page.close();
+    await bare.close();
     await model.close();
     home.remove();
   }

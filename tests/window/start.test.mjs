@@ -1,6 +1,6 @@
 // Starting and ending: first paint, one app per folder, nothing left behind, a window that stays white.
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { log, openApp, startApp, windowNamed, xdotool } from "../support/app.mjs";
@@ -25,7 +25,12 @@ test("a first start paints and welcomes, and the welcome ends in an empty chat",
     await page.click("welcome-skip");
     await page.has('[data-testid="app"][data-state="ready"]');
     await page.has("composer");
-    assert.equal(JSON.parse(home.read("settings.json")).welcomed, true);
+    await until("the welcome to be remembered", () => JSON.parse(home.read("settings.json")).welcomed);
+    const outside = readdirSync(desktop.home, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(desktop.home.length + 1))
+      .filter((file) => !/^run\/|openbox|keyrings/.test(file));
+    assert.deepEqual(outside, [], "something was written outside PARLEY_HOME");
   } finally {
     await page.close();
     home.remove();
