@@ -1,0 +1,208 @@
+//! `mcp.json`: the connection list, in the form every other host uses.
+
+use contract::ServerId;
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+
+/// The key of the list we write; `servers` is read too.
+pub(crate) const LIST: &str = "mcpServers";
+/// The connection that is there without being listed.
+pub(crate) const FILES: &str = "files";
+
+/// One connection as configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub id: ServerId,
+    pub reach: Reach,
+    pub disabled: bool,
+    /// Granted folders, absolute, in the person's order.
+    pub roots: Vec<PathBuf>,
+}
+
+/// How a connection is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The one we ship.
+    BuiltIn,
+    Program {
+        command: String,
+        args: Vec<String>,
+        cwd: Option<PathBuf>,
+        env: Vec<(String, String)>,
+    },
+    Address {
+        url: String,
+        sse: bool,
+        headers: Vec<String>,
+    },
+    /// It cannot be used, and why, in technical English.
+    Unusable(String),
+}
+
+/// All connections, the built-in one first unless the file places it elsewhere.
+pub(crate) fn entries(file: &Map<String, Value>) -> Vec<Entry> {
+    let list = [LIST, "servers"].into_iter().find_map(|key| file.get(key));
+    let mut entries: Vec<Entry> = match list {
+        Some(Value::Object(list)) => list.iter().map(|(id, entry)| read(id, entry)).collect(),
+        _ => Vec::new(),
+    };
+    if !entries.iter().any(|entry| entry.id.as_str() == FILES) {
+        entries
+            .insert(0, Entry { id: FILES.into(), reach: Reach::BuiltIn, disabled: false, roots: Vec::new() });
+    }
+    entries
+}
+
+fn read(id: &str, entry: &Value) -> Entry {
+    let unusable = |why: &str| Entry {
+        id: id.into(),
+        reach: Reach::Unusable(why.to_owned()),
+        disabled: false,
+        roots: Vec::new(),
+    };
+    let Value::Object(entry) = entry else { return unusable("the entry is not an object in { }") };
+    let disabled = entry.get("disabled") == Some(&Value::Bool(true));
+    let roots = texts(entry.get("roots"))
+        .unwrap_or_default()
+        .into_iter()
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .collect();
+    let reach = if id == FILES && entry.get("command").is_none() && address(entry).is_none() {
+        Reach::BuiltIn
+    } else {
+        reach(entry).unwrap_or_else(Reach::Unusable)
+    };
+    Entry { id: id.into(), reach, disabled, roots }
+}
+
+fn reach(entry: &Map<String, Value>) -> Result<Reach, String> {
+    if let Some(command) = entry.get("command") {
+        let Value::String(command) = command else { return Err("\"command\" is not a text".into()) };
+        if command.trim().is_empty() {
+            return Err("\"command\" is empty".into());
+        }
+        let args = match entry.get("args") {
+            None | Some(Value::Null) => Vec::new(),
+            args => texts(args).ok_or("\"args\" is not a list of texts")?,
+        };
+        let env = match entry.get("env") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Object(env)) => env
+                .iter()
+                .map(|(name, value)| Some((name.clone(), scalar(value)?)))
+                .collect::<Option<_>>()
+                .ok_or("\"env\" holds something that is no text")?,
+            Some(_) => return Err("\"env\" is not an object in { }".into()),
+        };
+        let cwd = entry.get("cwd").and_then(Value::as_str).filter(|cwd| !cwd.is_empty()).map(PathBuf::from);
+        return Ok(Reach::Program { command: command.clone(), args, cwd, env });
+    }
+    let Some(url) = address(entry) else { return Err("neither \"command\" nor \"url\"".into()) };
+    let headers = match entry.get("headers") {
+        Some(Value::Object(headers)) => headers.keys().cloned().collect(),
+        _ => Vec::new(),
+    };
+    let sse = entry.get("type").and_then(Value::as_str) == Some("sse");
+    Ok(Reach::Address { url: url.to_owned(), sse, headers })
+}
+
+fn address(entry: &Map<String, Value>) -> Option<&str> {
+    ["url", "serverUrl", "httpUrl"].into_iter().find_map(|key| entry.get(key)?.as_str())
+}
+
+fn texts(value: Option<&Value>) -> Option<Vec<String>> {
+    value?.as_array()?.iter().map(scalar).collect()
+}
+
+/// People write ports as numbers; a program receives text either way.
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// The entry of a connection, made where there is none, for a change by the app.
+pub(crate) fn entry_mut<'a>(
+    file: &'a mut Map<String, Value>,
+    id: &ServerId,
+) -> Option<&'a mut Map<String, Value>> {
+    let key = if file.contains_key(LIST) || !file.contains_key("servers") { LIST } else { "servers" };
+    let list = file.entry(key).or_insert_with(|| Value::Object(Map::new())).as_object_mut()?;
+    list.entry(id.as_str()).or_insert_with(|| Value::Object(Map::new())).as_object_mut()
+}
+
+/// Takes a connection off the list.
+pub(crate) fn remove(file: &mut Map<String, Value>, id: &ServerId) {
+    for key in [LIST, "servers"] {
+        if let Some(Value::Object(list)) = file.get_mut(key) {
+            list.shift_remove(id.as_str());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(file: Value, expected: &[(&str, &str)]) {
+        let got: Vec<_> = entries(file.as_object().unwrap())
+            .into_iter()
+            .map(|entry| {
+                (entry.id.0.clone(), format!("{:?}{}", entry.reach, if entry.disabled { " off" } else { "" }))
+            })
+            .collect();
+        let want: Vec<_> =
+            expected.iter().map(|(id, reach)| ((*id).to_owned(), (*reach).to_owned())).collect();
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn files_is_there_without_being_listed_and_keeps_its_place_when_it_is() {
+        check(json!({}), &[("files", "BuiltIn")]);
+        check(
+            json!({"mcpServers": {"a": {"url": "https://x"}, "files": {"disabled": true}}}),
+            &[("a", r#"Address { url: "https://x", sse: false, headers: [] }"#), ("files", "BuiltIn off")],
+        );
+    }
+
+    #[test]
+    fn one_bad_entry_spoils_only_itself() {
+        check(
+            json!({"servers": {
+                "good": {"command": "x", "args": ["-p", 80], "env": {"A": 1}},
+                "text": "x", "neither": {}, "args": {"command": "x", "args": "y"}, "empty": {"command": " "}
+            }}),
+            &[
+                ("files", "BuiltIn"),
+                ("good", r#"Program { command: "x", args: ["-p", "80"], cwd: None, env: [("A", "1")] }"#),
+                ("text", r#"Unusable("the entry is not an object in { }")"#),
+                ("neither", r#"Unusable("neither \"command\" nor \"url\"")"#),
+                ("args", r#"Unusable("\"args\" is not a list of texts")"#),
+                ("empty", r#"Unusable("\"command\" is empty")"#),
+            ],
+        );
+    }
+
+    #[test]
+    fn only_absolute_roots_count() {
+        let file = json!({"mcpServers": {"files": {"roots": ["/a", "b", "/c"]}}});
+        assert_eq!(entries(file.as_object().unwrap())[0].roots, [PathBuf::from("/a"), PathBuf::from("/c")]);
+    }
+
+    #[test]
+    fn a_change_goes_where_the_list_is() {
+        let mut file = json!({"servers": {"a": {"command": "x"}}}).as_object().unwrap().clone();
+        entry_mut(&mut file, &"a".into()).unwrap().insert("disabled".into(), true.into());
+        assert_eq!(
+            Value::Object(file.clone()),
+            json!({"servers": {"a": {"command": "x", "disabled": true}}})
+        );
+        remove(&mut file, &"a".into());
+        assert_eq!(Value::Object(file), json!({"servers": {}}));
+    }
+}

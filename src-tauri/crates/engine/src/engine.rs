@@ -1,0 +1,175 @@
+//! Putting it together: start, subscribe, stop.
+
+use crate::chats::Chats;
+use crate::connections::Connections;
+use crate::core::{Core, Parts, now};
+use crate::desktop::Desktop;
+use crate::feed::Snapshots;
+use crate::home::Programs;
+use crate::models::Shelf;
+use crate::{error, secrets, watch};
+use contract::{
+    Action, AppError, AppInfo, ErrorCode, Event, FeedMessage, Language, SettingsChange, Snapshot,
+};
+use std::path::PathBuf;
+use std::sync::Arc;
+use store::{Keychain, Secrets, SessionSecrets, Store};
+use tokio::sync::mpsc;
+
+/// What an engine is made from.
+pub struct EngineConfig {
+    /// The folder for everything it writes; made where it is missing.
+    pub home: PathBuf,
+    pub programs: Programs,
+    /// Prefix of our entries in the keychain.
+    pub keychain_prefix: String,
+    /// The language the surroundings ask for.
+    pub language: Language,
+    pub app: AppInfo,
+    /// Another place for secrets than the system's keychain, for tests.
+    pub secrets: Option<Arc<dyn Secrets>>,
+}
+
+/// The product. A clone is another handle on the same one. It implements [`contract::Commands`].
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    core: Arc<Core>,
+    connections: Connections,
+    shelf: Shelf,
+    chats: Chats,
+}
+
+impl Engine {
+    /// Opens the stores, settles what a killed app left behind, and starts the connections and the local model in
+    /// the background.
+    ///
+    /// # Errors
+    /// `storage.full`, `storage.newer` or `internal` when the database cannot be used at all. A broken one is set
+    /// aside and said so in a notice.
+    pub async fn start(config: EngineConfig, desktop: Arc<dyn Desktop>) -> Result<Self, AppError> {
+        let EngineConfig { home, programs, keychain_prefix, language, app, secrets } = config;
+        std::fs::create_dir_all(home.join("models")).map_err(|error| error::from_io(&error))?;
+        let place = home.clone();
+        let opened = tokio::task::spawn_blocking(move || Store::open(&place))
+            .await
+            .map_err(|panic| AppError::new(ErrorCode::Internal).because(panic))?
+            .map_err(error::from_store)?;
+        opened.store.recover(now()).await.map_err(error::from_store)?;
+        let keychain = secrets.unwrap_or_else(|| Arc::new(Keychain::new(&keychain_prefix)));
+        let core = Core::new(Parts {
+            home,
+            programs,
+            app,
+            language,
+            store: opened.store,
+            secrets: SessionSecrets::new(keychain),
+            desktop,
+        });
+        if let Some(kept) = opened.kept_broken {
+            let error = AppError::new(ErrorCode::StorageBroken).with("path", kept.display().to_string());
+            core.notice("database", Some(error));
+        }
+        let connections = Connections::new(Arc::clone(&core));
+        let shelf = Shelf::new(Arc::clone(&core));
+        let chats = Chats::new(Arc::clone(&core), connections.clone(), shelf.clone());
+        let engine = Self { inner: Arc::new(Inner { core, connections, shelf, chats }) };
+        engine.settings_read();
+        engine.connections().reconcile();
+        let starting = engine.clone();
+        engine.core().tasks.spawn(async move {
+            secrets::clean_files(starting.core()).await;
+            starting.shelf().refresh().await;
+        });
+        watch::files(&engine);
+        Ok(engine)
+    }
+
+    /// The feed of one window: a snapshot, then batches. Ends when the receiver is dropped.
+    pub fn subscribe(&self) -> mpsc::Receiver<FeedMessage> {
+        let engine = self.clone();
+        let snapshots: Snapshots = Arc::new(move || {
+            let engine = engine.clone();
+            Box::pin(async move { engine.snapshot().await })
+        });
+        self.core().feed.subscribe(snapshots)
+    }
+
+    /// Ends everything it started, saving first. Takes at most about five seconds.
+    pub async fn stop(&self) {
+        self.chats().stop_all().await;
+        self.core().gate.inbox().close_all(contract::AskOutcome::Withdrawn);
+        self.shelf().stop();
+        self.connections().stop().await;
+        self.core().token.cancel();
+        self.core().tasks.close();
+        let _ = tokio::time::timeout(std::time::Duration::from_secs(2), self.core().tasks.wait()).await;
+        if let Err(error) = self.core().store.close().await {
+            tracing::error!(%error, "the database did not close");
+        }
+    }
+
+    async fn snapshot(&self) -> Snapshot {
+        let conversations = match self.chats().list().await {
+            Ok(conversations) => conversations,
+            Err(error) => {
+                self.core().notice("conversations", Some(error));
+                Vec::new()
+            }
+        };
+        Snapshot {
+            seq: 0,
+            conversations,
+            turns: self.chats().turns(),
+            asks: self.core().gate.inbox().open(),
+            servers: self.connections().list(),
+            models: self.shelf().list().await,
+            settings: self.core().settings(),
+            notices: self.core().notices(),
+            app: self.core().app.clone(),
+        }
+    }
+
+    pub(crate) fn change_settings(&self, change: SettingsChange) -> Result<(), AppError> {
+        let file = &self.core().settings_file;
+        let saved = file.edit(|file| {
+            let SettingsChange { language, theme, welcomed } = change;
+            let mut put = |key: &str, value: Option<serde_json::Value>| {
+                if let Some(value) = value {
+                    file.insert(key.into(), value);
+                }
+            };
+            put("language", language.and_then(|language| serde_json::to_value(language).ok()));
+            put("theme", theme.and_then(|theme| serde_json::to_value(theme).ok()));
+            put("welcomed", welcomed.map(Into::into));
+        });
+        saved.map_err(|error| error::from_save(error, file.path()))?;
+        self.settings_read();
+        Ok(())
+    }
+
+    /// Tells the UI what `settings.json` says now, and whether it has a mistake.
+    pub(crate) fn settings_read(&self) {
+        let file = &self.core().settings_file;
+        let notice = file.broken().map(|broken| error::from_broken(&broken, file.path()));
+        let notice = notice.map(|error| error.action(Action::Retry));
+        self.core().notice("settings.json", notice);
+        self.core().feed.emit(Event::SettingsChanged { settings: self.core().settings() });
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.inner.core
+    }
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.inner.connections
+    }
+    pub(crate) fn shelf(&self) -> &Shelf {
+        &self.inner.shelf
+    }
+    pub(crate) fn chats(&self) -> &Chats {
+        &self.inner.chats
+    }
+}
