@@ -1,0 +1,259 @@
+//! The first of two passes: which tool, if any. A small model decides well between a few named things when it
+//! can say nothing else, and badly when it may also just talk.
+
+use super::helper::Line;
+use crate::{Call, ToolSpec};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// More tools than this confuse a small model.
+pub(super) const MAX_TOOLS: usize = 8;
+/// What the model picks when no tool is wanted.
+const DIRECT: &str = "answer_directly";
+/// How every decision begins; the grammar goes on from here.
+pub(super) const BEGIN: &str = "{\"tool\":\"";
+/// Bounds for what a model may write into one argument.
+const TEXT_CHARS: u64 = 300;
+const LONG_TEXT_CHARS: u64 = 1500;
+const LIST_ITEMS: u64 = 8;
+const ARGUMENTS: usize = 4;
+/// Levels of an argument that is itself an object.
+const DEPTH: usize = 2;
+
+/// A tool as the model sees it here.
+pub(super) struct Offered {
+    spec: ToolSpec,
+    /// The last part of the wire name where that is enough: fewer tokens, and a plainer word.
+    pub(super) name: String,
+    arguments: Value,
+}
+
+/// The best few tools for a message, in their own order.
+pub(super) fn offer(tools: &[ToolSpec], message: &str) -> Vec<Offered> {
+    let wanted = words(message);
+    let mut ranked: Vec<(usize, usize)> = tools
+        .iter()
+        .enumerate()
+        .map(|(place, tool)| {
+            let named = words(&tool.name).intersection(&wanted).count();
+            let described = words(&tool.description).intersection(&wanted).count();
+            (place, 3 * named + described)
+        })
+        .collect();
+    // Stable: of two that fit equally well the earlier stays.
+    ranked.sort_by_key(|(_, score)| std::cmp::Reverse(*score));
+    ranked.truncate(MAX_TOOLS);
+    ranked.sort_unstable();
+    let chosen: Vec<&ToolSpec> = ranked.iter().filter_map(|(place, _)| tools.get(*place)).collect();
+    let short = |tool: &ToolSpec| tool.name.rsplit("__").next().unwrap_or(&tool.name).to_owned();
+    chosen
+        .iter()
+        .map(|tool| {
+            let name = short(tool);
+            let alone = chosen.iter().filter(|other| short(other) == name).count() == 1;
+            let name = if alone && !name.is_empty() && name != DIRECT { name } else { tool.name.clone() };
+            Offered { spec: (*tool).clone(), name, arguments: arguments(&tool.schema) }
+        })
+        .collect()
+}
+
+/// The words of a text in lower case; of Chinese and the like every pair of characters.
+fn words(text: &str) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    let mut word = String::new();
+    let mut before: Option<char> = None;
+    for character in text.chars().chain([' ']) {
+        if character.is_ascii_alphanumeric() {
+            word.push(character.to_ascii_lowercase());
+        } else {
+            if word.len() > 2 {
+                // A plural is the same word.
+                all.insert(word.strip_suffix('s').unwrap_or(&word).to_owned());
+            }
+            word.clear();
+        }
+        let wide = (!character.is_ascii() && character.is_alphabetic()).then_some(character);
+        if let (Some(a), Some(b)) = (before, wide) {
+            all.insert([a, b].iter().collect());
+        }
+        before = wide;
+    }
+    all
+}
+
+/// What is kept of a tool's schema: the arguments it needs and the plain texts it may take, all bounded.
+/// A small model fills in everything it is shown, so page numbers and switches are not shown.
+fn arguments(schema: &Value) -> Value {
+    let empty = Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let required: Vec<&str> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let mut kept = Map::new();
+    for (name, property) in properties {
+        let needed = required.contains(&name.as_str());
+        let text = property.get("type").and_then(Value::as_str) == Some("string");
+        if needed || (text && kept.len() < ARGUMENTS) {
+            kept.insert(name.clone(), bounded(property, DEPTH));
+        }
+    }
+    let required: Vec<Value> = kept.keys().filter(|k| required.contains(&k.as_str())).map(|k| json!(k)).collect();
+    json!({"type": "object", "properties": kept, "required": required, "additionalProperties": false})
+}
+
+/// A property in the few words of JSON Schema that every grammar takes. What is not understood is a text: the
+/// tool's own schema still judges it.
+fn bounded(schema: &Value, depth: usize) -> Value {
+    if let Some(constant) = schema.get("const") {
+        return json!({"enum": [constant]});
+    }
+    if let Some(list) = schema.get("enum").and_then(Value::as_array).filter(|l| (1..=40).contains(&l.len())) {
+        return json!({"enum": list});
+    }
+    let kind = match schema.get("type") {
+        Some(Value::String(kind)) => kind.as_str(),
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).find(|k| *k != "null").unwrap_or("string"),
+        _ => "string",
+    };
+    match kind {
+        "integer" => json!({"type": "integer", "minimum": -1_000_000, "maximum": 1_000_000}),
+        "number" => json!({"type": "number"}),
+        "boolean" => json!({"type": "boolean"}),
+        "array" => {
+            let item = schema.get("items").map_or_else(|| bounded(&json!({}), 0), |item| {
+                if depth == 0 { bounded(&json!({}), 0) } else { bounded(item, depth - 1) }
+            });
+            json!({"type": "array", "items": item, "maxItems": LIST_ITEMS})
+        }
+        "object" if depth > 0 && schema.get("properties").is_some_and(Value::is_object) => {
+            let inner = arguments(schema);
+            let properties = inner.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+            let properties: Map<String, Value> =
+                properties.into_iter().map(|(name, p)| (name, bounded(&p, depth - 1))).collect();
+            json!({"type": "object", "properties": properties, "required": inner.get("required"),
+                "additionalProperties": false})
+        }
+        "object" => json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        _ => {
+            let own = schema.get("maxLength").and_then(Value::as_u64).unwrap_or(u64::MAX);
+            let whole = schema.get("description").and_then(Value::as_str).is_some_and(|d| d.contains("whole"));
+            let most = if whole { LONG_TEXT_CHARS } else { TEXT_CHARS };
+            json!({"type": "string", "maxLength": own.min(most)})
+        }
+    }
+}
+
+/// The grammar of a decision behind [`BEGIN`], in llguidance's Lark: compact JSON, nothing else.
+pub(super) fn grammar(tools: &[Offered]) -> String {
+    let mut text = String::from("start: direct");
+    for place in 0..tools.len() {
+        let _ = write!(text, " | t{place}");
+    }
+    let _ = writeln!(text, "\ndirect: {}", quoted(&format!("{DIRECT}\"}}")));
+    for (place, tool) in tools.iter().enumerate() {
+        let mut schema = tool.arguments.clone();
+        if let Some(schema) = schema.as_object_mut() {
+            schema.insert(
+                "x-guidance".to_owned(),
+                json!({"whitespace_flexible": false, "item_separator": ",", "key_separator": ":"}),
+            );
+        }
+        let open = quoted(&format!("{}\",\"arguments\":", tool.name));
+        let _ = writeln!(text, "t{place}: {open} a{place} \"}}\"\na{place}: %json {schema}");
+    }
+    text
+}
+
+/// A text as Lark wants it.
+fn quoted(text: &str) -> String {
+    Value::String(text.to_owned()).to_string()
+}
+
+/// The prompt of a decision. It begins the same as long as the tools do, so it is read once.
+pub(super) fn system(tools: &[Offered]) -> String {
+    let mut text = String::from(
+        "You are Parley. You choose the one tool that gets what the user asks for. You write only JSON.\n\nTools:\n",
+    );
+    for tool in tools {
+        let description: String = tool.spec.description.chars().take(200).collect();
+        let _ = writeln!(text, "- {}: {}", tool.name, description.trim());
+        let shown = tool.arguments.get("properties").and_then(Value::as_object);
+        for (name, _) in shown.into_iter().flatten() {
+            let about = tool.spec.schema.pointer(&format!("/properties/{}/description", escaped(name)));
+            let about: String = about.and_then(Value::as_str).unwrap_or_default().chars().take(120).collect();
+            let _ = writeln!(text, "    {name}: {about}");
+        }
+    }
+    let _ = write!(
+        text,
+        "- {DIRECT}: No tool is needed: a greeting, thanks, small talk, general knowledge, arithmetic, \
+         translating or writing something in the chat.\n\n\
+         Use a tool when the user speaks of their files or folders. Otherwise {DIRECT}."
+    );
+    text
+}
+
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// Earlier rounds of this turn, and the question to decide about.
+pub(super) fn question(message: &str, rounds: &[(Call, String)], tools: &[Offered]) -> Vec<Line> {
+    let mut lines = vec![Line { role: "user", content: message.to_owned() }];
+    for (call, result) in rounds {
+        let name = tools.iter().find(|t| t.spec.name == call.name).map_or(call.name.as_str(), |t| t.name.as_str());
+        let arguments = call.arguments.clone().unwrap_or_else(|_| json!({}));
+        lines.push(Line { role: "assistant", content: json!({"tool": name, "arguments": arguments}).to_string() });
+        lines.push(Line {
+            role: "user",
+            content: format!(
+                "Result of {name}:\n<data>\n{result}\n</data>\nIs this what I asked for? If yes, {DIRECT}. If \
+                 not, choose the next tool for: {message}"
+            ),
+        });
+    }
+    lines
+}
+
+/// Reads a decision. `None`: answer directly.
+///
+/// # Errors
+/// The text is no decision, as when it was cut at its limit.
+pub(super) fn read(text: &str, tools: &[Offered]) -> Result<Option<Call>, String> {
+    let whole = format!("{BEGIN}{text}");
+    let value: Value = serde_json::from_str(&whole).map_err(|error| error.to_string())?;
+    let name = value.get("tool").and_then(Value::as_str).unwrap_or_default();
+    if name == DIRECT {
+        return Ok(None);
+    }
+    let tool = tools.iter().find(|tool| tool.name == name).ok_or_else(|| format!("no tool {name}"))?;
+    let arguments = value.get("arguments").cloned().unwrap_or_else(|| json!({}));
+    Ok(Some(Call {
+        id: format!("call_{}", ulid::Ulid::new()),
+        name: tool.spec.name.clone(),
+        arguments: Ok(cleared(arguments, tool)),
+    }))
+}
+
+/// Leaves out texts that are empty and need not be there: "nowhere" is how a small model says "not given".
+fn cleared(arguments: Value, tool: &Offered) -> Value {
+    let required = tool.arguments.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    match arguments {
+        Value::Object(fields) => Value::Object(
+            fields
+                .into_iter()
+                .filter(|(name, value)| required.contains(&json!(name)) || value.as_str() != Some(""))
+                .collect(),
+        ),
+        other => other,
+    }
+}
+
+/// True when it makes sense to decide once more: the last tool only showed where something is, and another one
+/// can open it.
+pub(super) fn goes_on(last: &Call, rounds: usize, tools: &[Offered]) -> bool {
+    let has = |name: &str, wanted: &[&str]| words(&name.replace('_', " ")).iter().any(|w| wanted.contains(&w.as_str()));
+    rounds <= 2
+        && has(&last.name, &["list", "find", "search"])
+        && tools.iter().any(|tool| has(&tool.name, &["read", "get", "open", "fetch", "show"]))
+}
