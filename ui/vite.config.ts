@@ -26,5 +26,7 @@ export default defineConfig({
     include: ["src/**/*.test.ts", "tests/**/*.test.ts"],
     setupFiles: ["./tests/setup.ts"],
     css: false,
+    // Shared machines are slow; no test waits for time to pass.
+    testTimeout: 30_000,
   },
 });

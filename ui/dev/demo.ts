@@ -17,4 +17,11 @@ if (target) mount(App, { target, props: { host } });
 const page = wanted.get("page");
 if (page) setTimeout(() => document.querySelector<HTMLElement>(`[data-testid="nav-${page}"]`)?.click());
 const open = wanted.get("open");
-if (open) setTimeout(() => document.querySelector<HTMLElement>(`[data-conversation="${open}"]`)?.click());
+// In the rail the list is not there; Ctrl+J goes to the chat whose question waits.
+if (open) {
+  setTimeout(() => {
+    const row = document.querySelector<HTMLElement>(`[data-conversation="${open}"]`);
+    if (row) row.click();
+    else window.dispatchEvent(new KeyboardEvent("keydown", { key: "j", ctrlKey: true }));
+  });
+}

@@ -1,7 +1,9 @@
-import { cleanup } from "@testing-library/svelte";
+import { cleanup, configure } from "@testing-library/svelte";
 import { afterEach, vi } from "vitest";
 import { setLanguage } from "@/i18n.svelte.ts";
 import { dismissToast } from "@/kit/toasts.svelte.ts";
+
+configure({ asyncUtilTimeout: 10_000, getElementError: (message) => new Error(message ?? "") });
 
 afterEach(() => {
   cleanup();
@@ -14,6 +16,7 @@ afterEach(() => {
 Element.prototype.scrollIntoView ??= () => {};
 Element.prototype.scrollTo ??= () => {};
 Element.prototype.animate ??= () => ({ finished: Promise.resolve(), cancel() {}, onfinish: null }) as unknown as Animation;
+HTMLCanvasElement.prototype.getContext = () => null;
 globalThis.ResizeObserver ??= class {
   observe() {}
   unobserve() {}

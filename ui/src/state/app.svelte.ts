@@ -2,7 +2,7 @@ import { getContext, setContext } from "svelte";
 import type { AppError, Ask, AskOption, Conversation, ConversationId, Page, Server } from "@/contract/index.ts";
 import { toAppError, type Host } from "@/host/index.ts";
 import { setLanguage } from "@/i18n.svelte.ts";
-import { addPage, emptyView, reduce, type Chat, type Need, type View } from "./reduce.ts";
+import { addPage, emptyView, reduce, type Chat, type ClosedAsk, type Need, type View } from "./reduce.ts";
 
 /** The one owner of what is on screen: it hears the feed, and components read it and tell it what the person did. */
 export class App {
@@ -57,6 +57,11 @@ export class App {
   get asksHere(): Ask[] {
     if (this.page !== "chat" || this.conversation === null) return [];
     return this.#view.asks.filter((ask) => ask.conversationId === this.conversation);
+  }
+
+  /** The question that left last, for its one grey line. */
+  get lastClosed(): ClosedAsk | null {
+    return this.#view.lastClosed;
   }
 
   /** Questions that the visible chat does not show. */
@@ -178,6 +183,7 @@ export class App {
   async send(text: string): Promise<boolean> {
     const key = this.conversation ?? "";
     this.clearError(key);
+    this.#view = { ...this.#view, lastClosed: null };
     try {
       let id = this.conversation;
       if (id === null) {

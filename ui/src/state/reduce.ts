@@ -1,5 +1,5 @@
 import type {
-  AppError, AppInfo, Ask, AskId, AskOutcome, Conversation, ConversationId, ConversationPage, Event, FeedMessage, Item,
+  AppError, AppInfo, Ask, AskOutcome, Conversation, ConversationId, ConversationPage, Event, FeedMessage, Item,
   ItemId, Models, Progress, Server, ServerId, Settings, Snapshot, Turn,
 } from "@/contract/index.ts";
 
@@ -14,7 +14,7 @@ export interface Chat {
   turn: Turn | null;
 }
 
-/** A question that left without an answer from here, kept for its one grey line. */
+/** A question that is no more, and why. */
 export interface ClosedAsk {
   ask: Ask;
   outcome: AskOutcome;
@@ -29,7 +29,7 @@ export interface View {
   chats: Readonly<Record<ConversationId, Chat>>;
   /** In the order they came. */
   asks: Ask[];
-  closedAsks: Readonly<Record<AskId, ClosedAsk>>;
+  lastClosed: ClosedAsk | null;
   servers: Server[];
   models: Models;
   settings: Settings;
@@ -52,7 +52,7 @@ export function emptyView(): View {
     conversations: [],
     chats: {},
     asks: [],
-    closedAsks: {},
+    lastClosed: null,
     servers: [],
     models: { models: [], active: null },
     settings: { language: "system", effectiveLanguage: "en", theme: "system", welcomed: true },
@@ -170,7 +170,7 @@ function apply(view: View, event: Event, needs: Need[]): View {
       return {
         ...view,
         asks: view.asks.filter((one) => one.id !== event.id),
-        closedAsks: { ...view.closedAsks, [event.id]: { ask, outcome: event.outcome } },
+        lastClosed: { ask, outcome: event.outcome },
       };
     }
     case "serversChanged":
