@@ -2,6 +2,8 @@
 
 mod start;
 
+pub(crate) use start::launch_fingerprint;
+
 use crate::config::mcp_json::{self, Entry, Reach};
 use crate::core::Core;
 use crate::{error, level, roots};

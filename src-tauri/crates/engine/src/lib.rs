@@ -16,6 +16,7 @@ mod front;
 mod home;
 mod level;
 mod models;
+pub mod probe;
 mod roots;
 mod secrets;
 mod turn;

@@ -6,6 +6,7 @@ use crate::error;
 use contract::{Action, AppError, ErrorCode, Page};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
+use std::path::Path;
 use store::{SecretName, Secrets};
 use url::Url;
 
@@ -26,14 +27,18 @@ pub(crate) fn env_reference(value: &str) -> Option<&str> {
 }
 
 /// The value behind a reference.
-pub(crate) async fn env_value(core: &Core, reference: &str) -> Result<String, AppError> {
-    match core.secrets.get(&env_name(reference)).await.map_err(error::from_secret)? {
+pub(crate) async fn env_value(
+    secrets: &impl Secrets,
+    reference: &str,
+    file: &Path,
+) -> Result<String, AppError> {
+    match secrets.get(&env_name(reference)).await.map_err(error::from_secret)? {
         Some(value) => Ok(value.expose_secret().to_owned()),
         None => Err(AppError::new(ErrorCode::ConfigEntry)
             .with("file", "mcp.json")
             .with("entry", reference.split('/').next().unwrap_or(reference))
             .because("the keychain has no value for it")
-            .action(Action::OpenFile { path: core.mcp_file.path().display().to_string(), line: None })),
+            .action(Action::OpenFile { path: file.display().to_string(), line: None })),
     }
 }
 

@@ -8,3 +8,5 @@ pub mod machine;
 mod output;
 mod prompt;
 mod round;
+
+pub(crate) use output::model_text;

@@ -53,6 +53,11 @@ pub(crate) fn entries(file: &Map<String, Value>) -> Vec<Entry> {
     entries
 }
 
+/// Whether the file itself names the connection.
+pub(crate) fn lists(file: &Map<String, Value>, id: &ServerId) -> bool {
+    [LIST, "servers"].into_iter().filter_map(|key| file.get(key)).any(|list| list.get(id.as_str()).is_some())
+}
+
 fn read(id: &str, entry: &Value) -> Entry {
     let unusable = |why: &str| Entry {
         id: id.into(),

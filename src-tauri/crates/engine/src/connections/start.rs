@@ -124,7 +124,10 @@ impl Connections {
                 let mut values = Vec::new();
                 for (name, value) in env {
                     let value = match secrets::env_reference(value) {
-                        Some(reference) => secrets::env_value(&self.core, reference).await?,
+                        Some(reference) => {
+                            secrets::env_value(&self.core.secrets, reference, self.core.mcp_file.path())
+                                .await?
+                        }
                         None => expand(value)?,
                     };
                     values.push((name.clone(), value));

@@ -79,6 +79,27 @@ pub(crate) async fn for_model(store: &Store, call: &ToolCall) -> Result<String, 
     Ok(shorten(&said, READ))
 }
 
+/// What a model would be given for a result that is kept nowhere.
+pub(crate) fn model_text(result: &CallResult) -> String {
+    let has_text = result.parts.iter().any(|part| matches!(part, Part::Text(_)));
+    let mut said: Vec<String> = result
+        .parts
+        .iter()
+        .map(|part| match part {
+            Part::Text(text) | Part::Resource { text: Some(text), .. } => text.clone(),
+            Part::Image { mime, .. } | Part::Audio { mime, .. } => format!("[{mime}, shown to the user]"),
+            Part::Link { uri, name } => format!("[{name}: {uri}]"),
+            Part::Resource { uri, .. } => format!("[{uri}]"),
+            Part::Unsupported { what } => format!("[1 part not supported: {what}]"),
+        })
+        .collect();
+    if let Some(json) = result.structured.as_ref().filter(|_| !has_text) {
+        said.push(json.to_string());
+    }
+    let said = said.join("\n");
+    if said.is_empty() { "Finished without output.".to_owned() } else { shorten(&said, READ) }
+}
+
 /// A model reads English; a person reads the card.
 fn error_words(error: &contract::AppError) -> String {
     let param = |name: &str| error.params.get(name).and_then(|v| v.as_str().map(str::to_owned));

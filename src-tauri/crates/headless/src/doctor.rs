@@ -1,0 +1,95 @@
+//! `doctor`: how every connection is, in words or as one JSON document.
+
+use crate::words;
+use contract::Json;
+use engine::probe::{Found, FoundState, Probe};
+use serde_json::json;
+use std::time::Duration;
+
+pub(crate) async fn run(probe: &Probe, seconds: u64, as_json: bool) -> u8 {
+    let found = match probe.doctor(Duration::from_secs(seconds)).await {
+        Ok(found) => found,
+        Err(error) => {
+            if as_json {
+                words::say(&json!({ "servers": [], "error": words::json(&error) }).to_string());
+            } else {
+                words::report(&error);
+            }
+            return 2;
+        }
+    };
+    if as_json {
+        let servers: Vec<Json> = found.iter().map(document).collect();
+        words::say(&json!({ "servers": servers }).to_string());
+    } else {
+        found.iter().for_each(print);
+    }
+    u8::from(found.iter().any(|found| matches!(found.state, FoundState::Failed(_))))
+}
+
+fn document(found: &Found) -> Json {
+    let ms = u64::try_from(found.took.as_millis()).unwrap_or(u64::MAX);
+    let mut document = json!({
+        "id": found.id, "status": "off", "transport": null, "era": null, "revision": null, "ms": ms,
+        "capabilities": {}, "tools": [], "prompts": [], "resources": [], "templates": [],
+        "skipped": [], "warnings": [], "error": null
+    });
+    let fields = match &found.state {
+        FoundState::Off => json!({}),
+        FoundState::Failed(error) => json!({ "status": "failed", "error": words::json(error) }),
+        FoundState::Ready { info, tools, skipped, warnings } => {
+            let tools: Vec<Json> =
+                tools.iter().map(|tool| json!({ "name": tool.name, "title": tool.title })).collect();
+            let skipped: Vec<Json> = skipped
+                .iter()
+                .map(|s| json!({ "kind": s.kind, "name": s.name, "reason": s.reason }))
+                .collect();
+            let warnings: Vec<Json> = warnings.iter().map(|w| words::warning(&w.code, &w.text)).collect();
+            json!({
+                "status": "ready", "transport": "stdio", "era": "legacy", "revision": info.revision,
+                "capabilities": info.capabilities, "tools": tools, "skipped": skipped, "warnings": warnings
+            })
+        }
+    };
+    if let (Some(document), Json::Object(fields)) = (document.as_object_mut(), fields) {
+        document.extend(fields);
+    }
+    document
+}
+
+fn print(found: &Found) {
+    let ms = found.took.as_millis();
+    match &found.state {
+        FoundState::Off => words::say(&format!("{}: off", found.id)),
+        FoundState::Failed(error) => {
+            words::say(&format!(
+                "{}: failed after {ms} ms. {} [{}]",
+                found.id,
+                words::of(error),
+                error.code.as_str()
+            ));
+            if let Some(cause) = &error.cause {
+                cause.lines().for_each(|line| words::say(&format!("    {line}")));
+            }
+        }
+        FoundState::Ready { info, tools, skipped, warnings } => {
+            let version = info.version.as_deref().unwrap_or("");
+            words::say(&format!(
+                "{}: ready in {ms} ms, {} {version}, revision {}, {} tools",
+                found.id,
+                info.name,
+                info.revision,
+                tools.len()
+            ));
+            for tool in tools {
+                words::say(&format!("    {}", tool.name));
+            }
+            for skipped in skipped {
+                words::say(&format!("    left out: {} {:?}: {}", skipped.kind, skipped.name, skipped.reason));
+            }
+            for warning in warnings {
+                words::say(&format!("    note: {} [{}]", warning.text, warning.code));
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! `parley-headless`: the engine without a window. `serve` puts it on a loopback WebSocket for browser tests and
+//! development, `doctor` looks at every connection, `call` makes one tool call through the app's own gate.
+//!
+//! Exit codes: 0 done, 1 it failed, 2 the arguments or the file make no sense.
+
+mod call;
+mod doctor;
+mod serve;
+mod words;
+
+use clap::{Parser, Subcommand};
+use engine::Programs;
+use engine::probe::Probe;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "parley-headless", about = "Parley's engine without a window", version)]
+struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Serve the page and the engine on this computer; the first line is {"url":"…"}.
+    Serve {
+        /// The port; 0 takes a free one.
+        #[arg(long, default_value_t = 0)]
+        port: u16,
+        /// The folder with the built page.
+        #[arg(long)]
+        ui: Option<PathBuf>,
+    },
+    /// Connect to every configured connection and say how it is.
+    Doctor {
+        /// Another file than the app's mcp.json; it is only read.
+        #[arg(long)]
+        config: Option<PathBuf>,
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+        /// Seconds for each connection.
+        #[arg(long, default_value_t = 8)]
+        timeout: u64,
+        /// Allow what is new to be started.
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Call one tool.
+    Call {
+        /// The connection's name.
+        server: String,
+        /// The tool's own name.
+        tool: String,
+        /// The arguments, a JSON object.
+        #[arg(default_value = "{}")]
+        arguments: String,
+        /// Another file than the app's mcp.json; it is only read.
+        #[arg(long)]
+        config: Option<PathBuf>,
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+        /// Allow the start and this call.
+        #[arg(long)]
+        yes: bool,
+        /// Seconds from sending.
+        #[arg(long, default_value_t = 60)]
+        timeout: u64,
+    },
+}
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Help and version are no mistakes.
+            let code = if error.use_stderr() { 2 } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let filter = std::env::var("PARLEY_LOG").unwrap_or_else(|_| "warn".to_owned());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            words::complain(&format!("cannot start: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let probe = |file, yes| Probe {
+        home: engine::home_from_env(),
+        file,
+        programs: Programs::beside_current_exe(),
+        keychain_prefix: engine::keychain_prefix_from_env(),
+        yes,
+    };
+    let code = runtime.block_on(async {
+        match args.verb {
+            Verb::Serve { port, ui } => serve::run(port, ui).await,
+            Verb::Doctor { config, json, timeout, yes } => {
+                doctor::run(&probe(config, yes), timeout, json).await
+            }
+            Verb::Call { server, tool, arguments, config, json, yes, timeout } => {
+                call::run(&probe(config, yes), &server, &tool, &arguments, timeout, json).await
+            }
+        }
+    });
+    // A blocked read of the terminal must not hold up the end.
+    runtime.shutdown_background();
+    ExitCode::from(code)
+}
