@@ -199,7 +199,9 @@ pub(crate) fn item(row: &Row<'_>) -> rusqlite::Result<Item> {
     let (version, json): (i64, String) = (row.get(7)?, row.get(8)?);
     let body = read_body(version, &json).unwrap_or_else(|why| {
         tracing::warn!(item = %id, %why, "an item could not be read");
-        let error = AppError::new(ErrorCode::StorageBroken).because(format!("item {id}: {why}"));
+        let mut error = AppError::new(ErrorCode::StorageBroken).because(format!("item {id}: {why}"));
+        // The same item is the same failure each time it is read.
+        error.trace_id.clone_from(&id);
         ItemBody::Notice { error }
     });
     Ok(Item {

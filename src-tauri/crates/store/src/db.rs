@@ -130,7 +130,7 @@ impl Db {
         closed.await.map_err(|_| StoreError::Closed)
     }
 
-    async fn on_writer<T: Send + 'static>(
+    pub(crate) async fn on_writer<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {

@@ -22,6 +22,8 @@ mod schema;
 mod search;
 mod secrets;
 mod servers;
+#[cfg(test)]
+mod tests;
 
 pub use audit::NewAudit;
 pub use error::StoreError;

@@ -41,12 +41,12 @@ pub(crate) fn search(db: &Connection, query: &str) -> Result<Vec<ConversationId>
         values.push(format!("%{}%", like(word)));
         conditions.push(format!("items_fts.text LIKE ?{} ESCAPE '\\'", values.len()));
     }
-    let best = if indexed.is_empty() { "0" } else { "min(fts.rank)" };
+    // Only a match has a rank.
     let rank = if indexed.is_empty() { "0" } else { "rank" };
     let sql = format!(
         "SELECT conversations.id FROM (SELECT rowid AS seq, {rank} AS rank FROM items_fts WHERE {}) AS fts \
          JOIN items ON items.seq = fts.seq JOIN conversations ON conversations.id = items.conversation_id \
-         GROUP BY conversations.id ORDER BY {best}, conversations.updated_at DESC, conversations.id DESC LIMIT {MOST}",
+         GROUP BY conversations.id ORDER BY min(fts.rank), conversations.updated_at DESC, conversations.id DESC LIMIT {MOST}",
         conditions.join(" AND "),
     );
     let mut rows = db.prepare_cached(&sql)?;

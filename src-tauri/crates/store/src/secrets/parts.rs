@@ -125,3 +125,6 @@ impl Head {
 fn digest(value: &[u8]) -> String {
     hex(&Sha256::digest(value))
 }
+
+#[cfg(test)]
+mod tests;
