@@ -1,7 +1,7 @@
 import { mount } from "svelte";
 import "@/kit/tokens.css";
 import "@/kit/base.css";
-import App from "@/App.svelte";
+import Pages from "./Pages.svelte";
 import type { Snapshot } from "@/contract/index.ts";
 import { followTheme } from "@/state/theme.ts";
 import { appError, model, server } from "../tests/fixtures.ts";
@@ -57,5 +57,4 @@ host.answers.settings_change = ({ change }) => {
 
 followTheme("system");
 const target = document.getElementById("root");
-if (target) mount(App, { target, props: { host } });
-if (page !== "welcome") setTimeout(() => document.querySelector<HTMLElement>(`[data-testid="nav-${page}"]`)?.click());
+if (target) mount(Pages, { target, props: { host, page } });

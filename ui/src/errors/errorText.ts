@@ -343,6 +343,12 @@ export function errorText(error: AppError): ErrorText {
   return (say ?? texts.internal)(new Params(error.params ?? {}));
 }
 
+/** Both in one line, for beside a field. */
+export function errorSentence(error: AppError): string {
+  const { title, body } = errorText(error);
+  return language() === "en" ? `${title}. ${body}` : `${title}。${body}`;
+}
+
 const pages: Record<Page, () => string> = {
   chat: m["errors.action.openPage.chat"],
   connections: m["errors.action.openPage.connections"],

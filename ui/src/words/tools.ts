@@ -43,5 +43,5 @@ export function toolName(server: ServerId, tool: string, title?: string): string
 /** What a connection is called on screen. */
 export function serverName(server: { id: ServerId; title: string; builtIn: boolean }): string {
   if (server.builtIn && server.id === FILES) return m["connections.files"]();
-  return oneLine(server.title) || oneLine(server.id);
+  return oneLine(server.title, 60) || oneLine(server.id, 60);
 }

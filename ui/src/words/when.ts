@@ -12,6 +12,12 @@ export function dayName(at: number, now: number = Date.now()): string {
   return new Intl.RelativeTimeFormat(language(), { numeric: "auto" }).format(-days, "day");
 }
 
+/** {@link dayName} at the head of a line. */
+export function dayTitle(at: number, now: number = Date.now()): string {
+  const name = dayName(at, now);
+  return name.charAt(0).toLocaleUpperCase(language()) + name.slice(1);
+}
+
 /** A moment for "Since …": a day, and for today its time too. */
 export function dayOrTime(at: number, now: number = Date.now()): string {
   if (daysAgo(at, now) !== 0) return dayName(at, now);
