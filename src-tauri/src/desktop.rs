@@ -1,8 +1,8 @@
 //! The machine's desktop, as the engine may use it: open an address or a file, say something, pick a folder.
 
-use crate::standin::Desktop;
 use crate::{ipc::Host, window};
 use contract::{Json, Language};
+use engine::Desktop;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ impl Native {
 }
 
 impl Desktop for Native {
-    fn open_url(&self, url: &str) -> BoxFuture<'_, Result<(), String>> {
+    fn open_url<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<(), String>> {
         let url = openable(url);
         async move {
             let url = url?;
@@ -37,7 +37,7 @@ impl Desktop for Native {
         .boxed()
     }
 
-    fn open_path(&self, path: &Path) -> BoxFuture<'_, Result<(), String>> {
+    fn open_path<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), String>> {
         let path = path.to_owned();
         async move { open::that_detached(path).map_err(|error| error.to_string()) }.boxed()
     }

@@ -2,8 +2,8 @@
 //! be seen. Errors travel as [`AppError`]; words are the page's business.
 
 use crate::desktop::Native;
-use crate::standin::{Engine, EngineConfig, Programs};
 use contract::{AppError, AppInfo, Event, FeedMessage, Json, Language};
+use engine::{Engine, EngineConfig, Programs};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ impl Host {
             home,
             engine: Mutex::new(None),
             feed: std::sync::Mutex::new(None),
-            chinese: AtomicBool::new(env_language() == Some(Language::ZhCn)),
+            chinese: AtomicBool::new(engine::language_from_env() == Language::ZhCn),
             painted: Notify::new(),
         }
     }
@@ -50,9 +50,10 @@ impl Host {
         let config = EngineConfig {
             home: self.home.clone(),
             programs: Programs::beside_current_exe(),
-            keychain_prefix: std::env::var("PARLEY_KEYCHAIN").unwrap_or_else(|_| "parley".to_owned()),
-            language: env_language(),
+            keychain_prefix: engine::keychain_prefix_from_env(),
+            language: engine::language_from_env(),
             app: AppInfo { version: env!("CARGO_PKG_VERSION").to_owned(), picks_folders: true },
+            secrets: None,
         };
         let started = Engine::start(config, Arc::new(Native::new(self.app.clone()))).await;
         if let Err(error) = &started {
@@ -89,19 +90,10 @@ impl Host {
     }
 }
 
-/// `PARLEY_LANG`; anything but the two languages we have counts as not set.
-fn env_language() -> Option<Language> {
-    match std::env::var("PARLEY_LANG").ok()?.as_str() {
-        "en" => Some(Language::En),
-        "zh-CN" => Some(Language::ZhCn),
-        _ => None,
-    }
-}
-
 /// Runs one command of the contract. Waits while the engine starts.
 #[tauri::command]
 pub(crate) async fn rpc(host: State<'_, Arc<Host>>, name: String, params: Json) -> Result<Json, AppError> {
-    host.engine(false).await?.rpc(&name, params).await
+    contract::dispatch(&host.engine(false).await?, &name, params).await
 }
 
 /// Sends a snapshot, then batches, through `channel`, until the page subscribes again.

@@ -12,14 +12,13 @@ mod instance;
 mod ipc;
 mod journal;
 mod rendering;
-mod standin;
 mod window;
 
 use instance::Claim;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let home = standin::home_from_env();
+    let home = engine::home_from_env();
     // When this fails (a full disk, a file in its place), the engine says so in the window.
     let _ = std::fs::create_dir_all(&home);
     rendering::resume(&home);

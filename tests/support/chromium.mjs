@@ -1,14 +1,14 @@
 // The page in Chromium, on the headless engine.
 import { join } from "node:path";
 import { chromium } from "playwright-core";
-import { programs, results } from "./home.mjs";
+import { programs, results, root } from "./home.mjs";
 import { start } from "./processes.mjs";
 import { until } from "./wait.mjs";
 import { css } from "./webdriver.mjs";
 
 /** Starts the engine on `home` and serves the page; `url` holds a token for one visit. */
 export async function serve(home, env = {}) {
-  const made = start(programs().headless, ["serve", "--port", "0"], {
+  const made = start(programs().headless, ["serve", "--port", "0", "--ui", join(root, "ui/dist")], {
     env: { PATH: process.env.PATH, LANG: "C.UTF-8", HOME: home.path, ...home.env, ...env },
   });
   const { url } = JSON.parse(await made.line(/^\{"url":/));

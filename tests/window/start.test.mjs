@@ -1,12 +1,12 @@
 // Starting and ending: first paint, one app per folder, nothing left behind, a window that stays white.
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { log, openApp, startApp, windowNamed, xdotool } from "../support/app.mjs";
 import { openDesktop } from "../support/desktop.mjs";
 import { freshHome, results } from "../support/home.mjs";
-import { gone, tree, withEnvironment } from "../support/processes.mjs";
+import { gone, start, tree, withEnvironment } from "../support/processes.mjs";
 import { until, within } from "../support/wait.mjs";
 
 let desktop;
@@ -102,6 +102,29 @@ test("a window that stays white starts again once with safe drawing, and remembe
     await until("safe drawing from the start", () => safe(next.pid));
   } finally {
     await next.stop();
+    home.remove();
+  }
+});
+
+test("when the chats cannot be opened the window says why, and tries again when asked", async () => {
+  const home = freshHome();
+  // A database from a far newer app, which says that this one cannot read it.
+  const make = `import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.executescript("PRAGMA application_id = 0x50726c79; PRAGMA user_version = 9999; CREATE TABLE meta (key TEXT PRIMARY KEY, value); INSERT INTO meta VALUES ('min_reader', 9999);")
+db.commit()`;
+  const made = start("python3", ["-c", make, join(home.path, "parley.db")]);
+  assert.equal((await made.ended).code, 0, made.lines.join("\n"));
+  const page = await openApp(desktop, home);
+  try {
+    await page.has('[data-testid="app"][data-state="failed"]');
+    await page.has('[data-testid="error"][data-code="storage.newer"]');
+    await page.shot(join(results, "window-newer.png"));
+    rmSync(join(home.path, "parley.db"));
+    await page.run("location.reload()");
+    await page.has('[data-testid="app"][data-state="welcome"]');
+  } finally {
+    await page.close();
     home.remove();
   }
 });
