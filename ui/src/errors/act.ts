@@ -2,7 +2,6 @@ import type { Action, AppError } from "@/contract/index.ts";
 import { toAppError } from "@/host/index.ts";
 import type { App } from "@/state/app.svelte.ts";
 import { editModel } from "@/state/editModel.svelte.ts";
-import { pickFolder } from "@/state/folders.ts";
 
 /** What doing it again means where the error stands. In a chat it means the answer, and need not be said. */
 export interface Again {
@@ -57,7 +56,7 @@ export async function act(app: App, action: Action, again: Again): Promise<AppEr
         break;
       case "chooseFolder":
         // Without a native picker the folder is written on the connection's own page.
-        if (app.view.app.picksFolders) await pickFolder(app, action.server);
+        if (app.view.app.picksFolders) await app.host.rpc("root_pick", { server: action.server });
         else app.showServer(action.server);
         break;
       case "removeFolder":
