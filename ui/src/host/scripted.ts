@@ -43,6 +43,11 @@ export class ScriptedHost implements Host {
     this.#hear({ type: "batch", seq: this.#seq, events });
   }
 
+  /** Loses one batch. */
+  skip(): void {
+    this.#seq += 1;
+  }
+
   /** The parameters of every call of one command so far. */
   callsOf<Name extends Command>(name: Name): CommandMap[Name]["params"][] {
     return this.calls.filter((call) => call.name === name).map((call) => call.params as CommandMap[Name]["params"]);

@@ -92,6 +92,7 @@ import caretRightBold from "@phosphor-icons/core/assets/bold/caret-right-bold.sv
 import caretDownBold from "@phosphor-icons/core/assets/bold/caret-down-bold.svg?path";
 import caretUpBold from "@phosphor-icons/core/assets/bold/caret-up-bold.svg?path";
 import caretLeftBold from "@phosphor-icons/core/assets/bold/caret-left-bold.svg?path";
+import dotsThreeBold from "@phosphor-icons/core/assets/bold/dots-three-bold.svg?path";
 import checkBold from "@phosphor-icons/core/assets/bold/check-bold.svg?path";
 import xBold from "@phosphor-icons/core/assets/bold/x-bold.svg?path";
 import plusBold from "@phosphor-icons/core/assets/bold/plus-bold.svg?path";
@@ -192,6 +193,7 @@ export const icons = {
   "caret-up-bold": caretUpBold,
   "caret-left-bold": caretLeftBold,
   "check-bold": checkBold,
+  "dots-three-bold": dotsThreeBold,
   "x-bold": xBold,
   "plus-bold": plusBold,
 } as const;

@@ -2,7 +2,7 @@ import { getContext, setContext } from "svelte";
 import type { AppError, Ask, AskOption, Conversation, ConversationId, Page, Server } from "@/contract/index.ts";
 import { toAppError, type Host } from "@/host/index.ts";
 import { setLanguage } from "@/i18n.svelte.ts";
-import { addPage, emptyView, reduce, type Chat, type ClosedAsk, type Need, type View } from "./reduce.ts";
+import { addPage, dropReplaced, emptyView, reduce, type Chat, type ClosedAsk, type Need, type View } from "./reduce.ts";
 
 /** The one owner of what is on screen: it hears the feed, and components read it and tell it what the person did. */
 export class App {
@@ -17,11 +17,8 @@ export class App {
   chatErrors = $state.raw<Readonly<Record<string, AppError>>>({});
   /** Text not sent yet, by chat. */
   drafts = $state<Record<string, string>>({});
-  /** Rises to put the focus into the composer, or on the question that waits. */
-  focusComposer = $state(0);
-  focusAsk = $state(0);
-  /** Rises to put the focus into the search of chats. */
-  focusSearch = $state(0);
+  /** Where the focus shall go; whoever holds that place takes it, now or once it is there. */
+  wanted = $state<"composer" | "ask" | "search" | null>(null);
   /** The questions of no visible chat are open to view. */
   inboxOpen = $state(false);
   /** The connection that a page is asked to show opened, and whether with its log. */
@@ -158,20 +155,20 @@ export class App {
       if (other?.conversationId) void this.open(other.conversationId);
       else if (this.#view.asks.length > 0) this.showInbox();
     }
-    this.focusAsk += 1;
+    if (this.#view.asks.length > 0) this.wanted = "ask";
   }
 
   /** Shows the questions that the visible chat does not. */
   showInbox(): void {
     this.inboxOpen = true;
-    this.focusAsk += 1;
+    this.wanted = "ask";
   }
 
   /** An empty chat; it exists for the engine once something is sent. */
   newChat(): void {
     this.conversation = null;
     this.go("chat");
-    this.focusComposer += 1;
+    this.wanted = "composer";
   }
 
   async earlier(): Promise<void> {
@@ -211,9 +208,15 @@ export class App {
 
   /** Answers again: from the start of the last answer, or where it broke off. */
   async retry(goOn: boolean): Promise<void> {
-    if (this.conversation === null) return;
-    this.clearError(this.conversation);
-    await this.attempt("turn_retry", { conversationId: this.conversation, continue: goOn });
+    const id = this.conversation;
+    if (id === null) return;
+    this.clearError(id);
+    try {
+      const turn = await this.host.rpc("turn_retry", { conversationId: id, continue: goOn });
+      this.#view = dropReplaced(this.#view, id, goOn, turn);
+    } catch (thrown) {
+      this.fail(thrown, id);
+    }
   }
 
   /** Gives the answer to a question. One that is already closed is no error to the person. */

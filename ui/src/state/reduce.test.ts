@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Event, FeedMessage } from "@/contract/index.ts";
-import { NOW, ask, conversation, item, server, snapshot, toolCall, turn } from "../../tests/fixtures.ts";
-import { addPage, emptyView, reduce, type Need, type View } from "./reduce.ts";
+import { NOW, appError, ask, conversation, item, server, snapshot, toolCall, turn } from "../../tests/fixtures.ts";
+import { addPage, dropReplaced, emptyView, reduce, type Need, type View } from "./reduce.ts";
 
 function begin(over: Parameters<typeof snapshot>[0] = {}): View {
   return reduce(emptyView(), { type: "snapshot", ...snapshot(over) }).view;
@@ -106,4 +106,13 @@ test("a new snapshot fetches the chats that were open again", () => {
   const result = reduce(open, { type: "snapshot", ...snapshot({ seq: 40 }) });
   expect(result.needs).toEqual([{ type: "refetch", conversation: "c1" }]);
   expect(result.view.chats["c1"]?.turn).toBeNull();
+});
+
+test("a new answer takes the place of the old one; going on keeps what had arrived", () => {
+  const old = (ordinal: number, body: Parameters<typeof item>[2]) => item("c1", ordinal, body);
+  const items = [old(1, { kind: "user", text: "Q" }), old(2, { kind: "assistant", text: "Half", model: "x" }), old(3, { kind: "notice", error: appError() }), { ...old(4, { kind: "assistant", text: "", model: "x" }), turnId: "new" }];
+  const view = addPage(begin(), { conversation: conversation("c1", "T"), items, earlier: null, turn: null }, null);
+  const left = (goOn: boolean) => dropReplaced(view, "c1", goOn, "new").chats["c1"]?.items.map((one) => one.ordinal);
+  expect(left(false)).toEqual([1, 4]);
+  expect(left(true)).toEqual([1, 2, 4]);
 });

@@ -1,6 +1,6 @@
 import type {
   AppError, AppInfo, Ask, AskOutcome, Conversation, ConversationId, ConversationPage, Event, FeedMessage, Item,
-  ItemId, Models, Progress, Server, ServerId, Settings, Snapshot, Turn,
+  ItemId, Models, Progress, Server, ServerId, Settings, Snapshot, Turn, TurnId,
 } from "@/contract/index.ts";
 
 /** One chat as far as it is on this side. */
@@ -86,6 +86,18 @@ export function addPage(view: View, page: ConversationPage, before: number | nul
   // While the page travelled, the feed may have brought newer items or more text than the page holds.
   const items = own ? mergeItems(own.items.filter((item) => newer(item, page)), page.items, longer) : page.items;
   return withChat(view, id, { loaded: true, items, earlier: page.earlier, turn: page.turn ?? failedTurn(own) });
+}
+
+/**
+ * Takes away what a new answer replaces, as the engine did without a word: all that followed the person's last message,
+ * or, going on, only what was said about the end. What the new turn already brought stays.
+ */
+export function dropReplaced(view: View, id: ConversationId, goOn: boolean, turn: TurnId): View {
+  const chat = view.chats[id];
+  if (!chat) return view;
+  const asked = chat.items.findLast((item) => item.body.kind === "user")?.ordinal ?? -1;
+  const items = chat.items.filter((item) => item.ordinal <= asked || item.turnId === turn || (goOn && item.body.kind !== "notice"));
+  return withChat(view, id, { ...chat, items });
 }
 
 function failedTurn(chat: Chat | undefined): Turn | null {
