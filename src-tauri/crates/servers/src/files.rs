@@ -133,6 +133,13 @@ mod tests {
     }
 
     #[test]
+    fn a_full_disk_is_called_that() {
+        assert_eq!(plain(&std::io::Error::from(std::io::ErrorKind::StorageFull)), "the disk is full");
+        #[cfg(target_os = "linux")]
+        assert_eq!(plain(&rustix::io::Errno::NOSPC.into()), "the disk is full");
+    }
+
+    #[test]
     fn a_name_cannot_write_lines_of_its_own() {
         assert_eq!(shown("a\nb".as_ref()), "a\\nb");
         assert_eq!(shown("x\u{202e}txt.exe".as_ref()), "x\\u{202e}txt.exe");

@@ -83,7 +83,8 @@ fn ancestors(dir: &Dir) -> Vec<Id> {
     while found.len() < 1024 {
         path.push("..");
         let Ok(stat) = rustix::fs::statat(dir, &path, rustix::fs::AtFlags::empty()) else { break };
-        let id = Id { device: stat.st_dev, inode: stat.st_ino };
+        #[allow(clippy::unnecessary_cast, reason = "narrower on some systems")]
+        let id = Id { device: stat.st_dev as u64, inode: stat.st_ino as u64 };
         if last == Some(id) {
             break;
         }

@@ -144,36 +144,35 @@ struct Start {
     path: PathBuf,
 }
 
-/// The folders a search begins in: the named one, or all that were granted.
-fn starts(job: &Job, folder: &str) -> Result<Vec<Start>, Refusal> {
+/// The folders a search begins in: the named one, or all that were granted. Of those, one that cannot be used
+/// does not keep the others from being searched; why it cannot is given beside them.
+fn starts(job: &Job, folder: &str) -> Result<(Vec<Start>, Option<String>), Refusal> {
     let text = folder.trim();
-    if matches!(text, "" | "." | "./" | "/" | "*") {
-        if job.roots.all().is_empty() {
-            return Err(super::place::no_folder());
-        }
-        let opened: Vec<_> = job.roots.all().iter().map(|root| (root, root.dir(&job.forbidden))).collect();
-        let mut usable = Vec::new();
-        let mut broken = None;
-        for (root, dir) in opened {
-            match dir {
-                Ok(dir) => usable.push(Start { root: root.clone(), dir, path: PathBuf::new() }),
-                Err(why) => broken = Some(why),
+    if !matches!(text, "" | "." | "./" | "/" | "*") {
+        let place = job.places().locate(text, Last::Find)?;
+        return match &place.what {
+            What::Folder(dir) => {
+                Ok((vec![Start { root: place.root.clone(), dir: dir.clone(), path: place.path() }], None))
             }
-        }
-        return match broken {
-            Some(why) if usable.is_empty() => Err(why),
-            _ => Ok(usable),
+            What::Missing { .. } => Err(nothing_there(job, &place)),
+            What::File(_) | What::Link | What::Special => Err(Refusal(format!(
+                "\"{}\" is not a folder.",
+                job.places().shown(&place.root, &place.path())
+            ))),
         };
     }
-    let place = job.places().locate(text, Last::Find)?;
-    match &place.what {
-        What::Folder(dir) => {
-            Ok(vec![Start { root: place.root.clone(), dir: dir.clone(), path: place.path() }])
+    let mut usable = Vec::new();
+    let mut broken = None;
+    for root in job.roots.all() {
+        match root.dir(&job.forbidden) {
+            Ok(dir) => usable.push(Start { root: root.clone(), dir, path: PathBuf::new() }),
+            Err(why) => broken = Some(why),
         }
-        What::Missing { .. } => Err(nothing_there(job, &place)),
-        What::File(_) | What::Link | What::Special => {
-            Err(Refusal(format!("\"{}\" is not a folder.", job.places().shown(&place.root, &place.path()))))
-        }
+    }
+    match broken {
+        Some(why) if usable.is_empty() => Err(why),
+        None if usable.is_empty() => Err(super::place::no_folder()),
+        broken => Ok((usable, broken.map(|why| why.0.trim_end_matches('.').to_owned()))),
     }
 }
 
@@ -193,8 +192,8 @@ pub(crate) fn find_files(job: &Job, pattern: &str, folder: &str) -> Result<Answe
     let places = job.places();
     let mut lines = Vec::new();
     let mut more = false;
-    let mut early = None;
-    for Start { root, dir, path } in starts(job, folder)? {
+    let (starts, mut early) = starts(job, folder)?;
+    for Start { root, dir, path } in starts {
         let depth_from = path.components().count();
         early = each(job, &dir, &path, Limits::SEARCH, &mut |found| {
             let below: PathBuf = found.path.components().skip(depth_from).collect();
@@ -237,13 +236,14 @@ pub(crate) fn find_files(job: &Job, pattern: &str, folder: &str) -> Result<Answe
 
 type Fits = Box<dyn Fn(&OsStr, &Path) -> bool>;
 
+/// A part of the name always fits, also one with the characters of a pattern in it.
 fn matcher(pattern: &str) -> Result<Fits, Refusal> {
     let lower = pattern.to_lowercase();
+    let part = move |name: &OsStr| {
+        name.to_string_lossy().to_lowercase().contains(&lower) || shown(name).to_lowercase().contains(&lower)
+    };
     if !pattern.contains(['*', '?', '[', '{']) {
-        return Ok(Box::new(move |name, _| {
-            name.to_string_lossy().to_lowercase().contains(&lower)
-                || shown(name).to_lowercase().contains(&lower)
-        }));
+        return Ok(Box::new(move |name, _| part(name)));
     }
     let whole_path = pattern.contains('/');
     let glob = globset::GlobBuilder::new(pattern.trim_start_matches("./"))
@@ -252,9 +252,9 @@ fn matcher(pattern: &str) -> Result<Fits, Refusal> {
         .build()
         .map_err(|error| Refusal(format!("\"{}\" is not a pattern: {}.", cut(pattern, 200), error.kind())))?
         .compile_matcher();
-    Ok(Box::new(
-        move |name, path| if whole_path { glob.is_match(path) } else { glob.is_match(Path::new(name)) },
-    ))
+    Ok(Box::new(move |name, path| {
+        part(name) || if whole_path { glob.is_match(path) } else { glob.is_match(Path::new(name)) }
+    }))
 }
 
 /// Most lines shown of all files, and of one.
@@ -284,7 +284,7 @@ pub(crate) fn search_text(job: &Job, wanted: &str, folder: &str) -> Result<Answe
         return Err("Lines are searched one by one: the text to look for must be on one line.".into());
     }
     let lower = wanted.to_lowercase();
-    let starts = starts(job, folder)?;
+    let (starts, mut early) = starts(job, folder)?;
     // Counted first, then opened one by one on a second walk: holding every file's folder open in between would
     // use up what a process may have open.
     let mut total = 0;
@@ -297,7 +297,6 @@ pub(crate) fn search_text(job: &Job, wanted: &str, folder: &str) -> Result<Answe
     let end = Instant::now() + TIME;
     let mut told = None::<Instant>;
     let mut done = 0;
-    let mut early = None;
     let mut hits = Hits { lines: Vec::new(), rows: Vec::new(), files: 0, unread: 0 };
     for start in &starts {
         let limits = Limits { time: end.saturating_duration_since(Instant::now()), ..Limits::SEARCH };
@@ -366,6 +365,10 @@ struct Hits {
 
 impl Hits {
     fn look(&mut self, name: &str, text: &str, lower: &str) {
+        // Most files have nothing: one pass over the whole text rules them out.
+        if !text.to_lowercase().contains(lower) {
+            return;
+        }
         let mut of_this = 0;
         for (number, line) in text.lines().enumerate() {
             let folded = line.to_lowercase();

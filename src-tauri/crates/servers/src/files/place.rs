@@ -420,7 +420,7 @@ fn spellings(text: &str) -> Vec<String> {
     let trimmed = text.trim();
     let bare = unquoted(trimmed);
     if let Some(path) = from_uri(bare) {
-        return vec![path];
+        return vec![path.to_string_lossy().into_owned()];
     }
     if bare == "~" || bare.starts_with("~/") || bare.starts_with("~\\") {
         let rest = bare.trim_start_matches('~').replace('\\', "/");
@@ -449,13 +449,12 @@ fn unquoted(text: &str) -> &str {
 }
 
 /// The path of a `file:` address (RFC 8089).
-pub(crate) fn from_uri(text: &str) -> Option<String> {
+pub(crate) fn from_uri(text: &str) -> Option<PathBuf> {
     let head = text.get(..5)?;
     if !head.eq_ignore_ascii_case("file:") {
         return None;
     }
-    let url = url::Url::parse(text).ok()?;
-    Some(url.to_file_path().ok()?.to_string_lossy().into_owned())
+    url::Url::parse(text).ok()?.to_file_path().ok()
 }
 
 /// Names in `dir` close to `name`, best first: what a person may have meant.

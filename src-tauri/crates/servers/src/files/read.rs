@@ -2,12 +2,15 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
+use cap_std::fs::Metadata;
 use serde_json::json;
 
 use super::decode::{self, Decoded, SNIFFED};
 use super::extract::{self, Extracted};
+use super::fence::Id;
 use super::find::{self, Limits};
 use super::place::{Last, Place, What, close_names};
 use super::server::Job;
@@ -47,7 +50,7 @@ pub(crate) fn read(job: &Job, path: &str, page: usize) -> Result<Answer, Refusal
         What::Missing { .. } => return Err(Refusal(format!("There is no \"{name}\"."))),
     }
     let (file, metadata) = place.open(&job.forbidden)?;
-    let (kind, encoding, text) = contents(job, &name, file.into_std(), metadata.len())?;
+    let (kind, encoding, text) = contents(job, &name, file.into_std(), &metadata)?;
     let cuts = pages(&text);
     let total = cuts.len();
     if page == 0 || page > total {
@@ -59,7 +62,7 @@ pub(crate) fn read(job: &Job, path: &str, page: usize) -> Result<Answer, Refusal
     let body = text.get(start..end).unwrap_or_default();
     let mut head = format!("{note}File: {name}");
     let mut facts = Vec::new();
-    facts.extend(kind.clone());
+    facts.extend(kind.as_deref().map(str::to_owned));
     facts.extend(encoding.map(|encoding| format!("encoding {encoding}")));
     if total > 1 {
         facts.push(format!("page {page} of {total}"));
@@ -78,9 +81,51 @@ pub(crate) fn read(job: &Job, path: &str, page: usize) -> Result<Answer, Refusal
     })
 }
 
-type Contents = (Option<String>, Option<&'static str>, String);
+/// The document read last, so that turning its pages does not read it anew each time.
+#[derive(Debug, Default)]
+pub(crate) struct Recent(Mutex<Option<Kept>>);
 
-fn contents(job: &Job, name: &str, mut file: std::fs::File, size: u64) -> Result<Contents, Refusal> {
+#[derive(Debug, Clone)]
+struct Kept {
+    version: Version,
+    kind: Arc<str>,
+    text: Arc<str>,
+}
+
+/// One state of one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Version {
+    id: Id,
+    size: u64,
+    changed: SystemTime,
+}
+
+impl Recent {
+    fn get(&self, version: Option<Version>) -> Option<Kept> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.clone().filter(|kept| Some(kept.version) == version)
+    }
+
+    fn keep(&self, kept: Option<Kept>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+    }
+}
+
+/// What kind of document, which encoding, and the text.
+type Contents = (Option<Arc<str>>, Option<&'static str>, Arc<str>);
+
+fn contents(
+    job: &Job,
+    name: &str,
+    mut file: std::fs::File,
+    metadata: &Metadata,
+) -> Result<Contents, Refusal> {
+    let size = metadata.len();
+    let changed = metadata.modified().ok().map(|time| time.into_std());
+    let version = changed.map(|changed| Version { id: Id::of(metadata), size, changed });
+    if let Some(kept) = job.recent.get(version) {
+        return Ok((Some(kept.kind), None, kept.text));
+    }
     let unreadable =
         |error: std::io::Error| Refusal(format!("\"{name}\" cannot be read: {}.", super::plain(&error)));
     let mut head = Vec::new();
@@ -90,7 +135,15 @@ fn contents(job: &Job, name: &str, mut file: std::fs::File, size: u64) -> Result
             return Err(too_large(name, size, extract::LARGEST));
         }
         return match extract::extract(file, DOCUMENT_TIME, &job.cancel) {
-            Extracted::Text { kind, text } => Ok((Some(kind), None, text)),
+            Extracted::Text { kind, text } => {
+                let (kind, text): (Arc<str>, Arc<str>) = (kind.into(), text.into());
+                job.recent.keep(version.map(|version| Kept {
+                    version,
+                    kind: kind.clone(),
+                    text: text.clone(),
+                }));
+                Ok((Some(kind), None, text))
+            }
             Extracted::NoDocument => Err(binary(name, size, "a ZIP archive")),
             Extracted::Failed(why) => {
                 Err(Refusal(format!("The text of \"{name}\" ({}) cannot be read: {why}.", human(size))))
@@ -110,7 +163,7 @@ fn contents(job: &Job, name: &str, mut file: std::fs::File, size: u64) -> Result
     file.take(LARGEST_TEXT).read_to_end(&mut bytes).map_err(unreadable)?;
     match decode::decode(&bytes) {
         Decoded::Binary(kind) => Err(binary(name, size, kind)),
-        Decoded::Text { text, encoding } => Ok((None, encoding, text)),
+        Decoded::Text { text, encoding } => Ok((None, encoding, text.into())),
     }
 }
 

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::fence::{Forbidden, Home, Roots};
 use super::place::{Places, from_uri};
+use super::read::Recent;
 use super::{Answer, Refusal, cut, tools};
 
 /// Calls that work at the same time; more wait their turn.
@@ -39,6 +40,7 @@ pub(crate) struct Job {
     pub(crate) roots: Arc<Roots>,
     pub(crate) forbidden: Forbidden,
     pub(crate) cancel: CancellationToken,
+    pub(crate) recent: Arc<Recent>,
     notices: Option<(Peer<RoleServer>, ProgressToken)>,
 }
 
@@ -72,6 +74,7 @@ struct Server {
     /// Set by the transport the moment the client says its folders changed, so that no later call uses old ones.
     stale: Arc<AtomicBool>,
     turns: Arc<Semaphore>,
+    recent: Arc<Recent>,
     /// Ends all work when the client has left.
     leaving: CancellationToken,
 }
@@ -98,9 +101,7 @@ impl Server {
                 "The list of chosen folders could not be had, so no file can be reached right now.".into()
             );
         };
-        let roots = Arc::new(Roots::new(
-            answer.roots.iter().filter_map(|root| from_uri(&root.uri)).map(PathBuf::from),
-        ));
+        let roots = Arc::new(Roots::new(answer.roots.iter().filter_map(|root| from_uri(&root.uri))));
         *known = Some(roots.clone());
         Ok(roots)
     }
@@ -123,6 +124,7 @@ impl Server {
             roots,
             forbidden: self.home.look(),
             cancel: both.clone(),
+            recent: self.recent.clone(),
             notices: context.meta.get_progress_token().map(|token| (context.peer.clone(), token)),
         };
         let work = tokio::task::spawn_blocking(move || {
@@ -243,6 +245,7 @@ pub(super) fn serve(folders: Vec<PathBuf>) -> ExitCode {
             roots: Mutex::new(None),
             stale: stale.clone(),
             turns: turns.clone(),
+            recent: Arc::default(),
             leaving: leaving.clone(),
         };
         let (input, output) = stdio_pipes();
