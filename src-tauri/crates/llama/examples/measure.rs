@@ -66,7 +66,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let started = Instant::now();
     model.load();
     let mut state = model.watch();
-    state.wait_for(|s| matches!(s, LocalState::Ready { .. } | LocalState::Failed(_) | LocalState::Absent)).await?;
+    state
+        .wait_for(|s| matches!(s, LocalState::Ready { .. } | LocalState::Failed(_) | LocalState::Absent))
+        .await?;
     writeln!(out, "{:?} after {:?}", *state.borrow(), started.elapsed())?;
     match what.as_str() {
         "decide" => {
@@ -77,16 +79,28 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                     let (call, text) = first(&model, question).await?;
                     let time = begun.elapsed();
                     let short = |c: &Call| c.name.trim_start_matches("files__").to_owned();
-                    let arguments =
-                        call.as_ref().and_then(|c| c.arguments.as_ref().ok()).map(|a| a.to_string()).unwrap_or_default();
+                    let arguments = call
+                        .as_ref()
+                        .and_then(|c| c.arguments.as_ref().ok())
+                        .map(|a| a.to_string())
+                        .unwrap_or_default();
                     let ok = match &call {
-                        Some(call) => tools.contains(&short(call).as_str())
-                            && arguments.to_lowercase().contains(&holds.to_lowercase()),
+                        Some(call) => {
+                            tools.contains(&short(call).as_str())
+                                && arguments.to_lowercase().contains(&holds.to_lowercase())
+                        }
                         None => tools.is_empty(),
                     };
                     right += usize::from(ok);
-                    let said = call.as_ref().map_or(text.chars().take(60).collect(), |c| short(c) + " " + &arguments);
-                    writeln!(out, "{} {:>6} ms  {question}  ->  {said}", if ok { "ok " } else { "BAD" }, time.as_millis())?;
+                    let said = call
+                        .as_ref()
+                        .map_or(text.chars().take(60).collect(), |c| short(c) + " " + &arguments);
+                    writeln!(
+                        out,
+                        "{} {:>6} ms  {question}  ->  {said}",
+                        if ok { "ok " } else { "BAD" },
+                        time.as_millis()
+                    )?;
                 }
                 writeln!(out, "{language}: {right} of {}", prompts.len())?;
             }
@@ -104,8 +118,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                     }
                     other => format!("{other:?}"),
                 };
-                writeln!(out, "{} {:>6} ms  {question}\n      {trace}\n      {text}\n      {figures}",
-                    if ok { "ok " } else { "BAD" }, begun.elapsed().as_millis())?;
+                writeln!(
+                    out,
+                    "{} {:>6} ms  {question}\n      {trace}\n      {text}\n      {figures}",
+                    if ok { "ok " } else { "BAD" },
+                    begun.elapsed().as_millis()
+                )?;
             }
             writeln!(out, "turns: {right} of {}", TURNS.len())?;
         }

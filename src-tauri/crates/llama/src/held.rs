@@ -221,7 +221,8 @@ impl Held<'_> {
         let mut same = same.min(tokens.len().saturating_sub(1));
         let sequence = u32::try_from(slot).ok();
         let from = u32::try_from(same).ok();
-        let forgotten = self.context.clear_kv_cache_seq(sequence, from, None).map_err(|error| error.to_string())?;
+        let forgotten =
+            self.context.clear_kv_cache_seq(sequence, from, None).map_err(|error| error.to_string())?;
         if !forgotten {
             // Some memories can only be dropped whole.
             self.context.clear_kv_cache_seq(sequence, None, None).map_err(|error| error.to_string())?;
@@ -231,7 +232,12 @@ impl Held<'_> {
         Ok(same)
     }
 
-    fn decode(&mut self, batch: &mut LlamaBatch<'_>, slot: usize, tokens: &[LlamaToken]) -> Result<(), String> {
+    fn decode(
+        &mut self,
+        batch: &mut LlamaBatch<'_>,
+        slot: usize,
+        tokens: &[LlamaToken],
+    ) -> Result<(), String> {
         let Some(read) = self.read.get_mut(slot) else { return Err("no such slot".to_owned()) };
         batch.clear();
         let sequence = i32::try_from(slot).map_err(|error| error.to_string())?;

@@ -53,7 +53,10 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     if !processor_is_enough() {
-        say(&Out::Failed { kind: FailedKind::Processor, message: "AVX2, FMA, F16C and BMI2 are needed".into() });
+        say(&Out::Failed {
+            kind: FailedKind::Processor,
+            message: "AVX2, FMA, F16C and BMI2 are needed".into(),
+        });
         return ExitCode::FAILURE;
     }
     let signals = Arc::new(Signals::default());
@@ -62,7 +65,8 @@ fn main() -> ExitCode {
         let signals = signals.clone();
         move || read(&signals, &sender)
     });
-    match held::with(&options.model, options.threads, options.context, |held| serve(held, &prompts, &signals)) {
+    match held::with(&options.model, options.threads, options.context, |held| serve(held, &prompts, &signals))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             say(&Out::Failed { kind: FailedKind::Load, message });

@@ -46,10 +46,19 @@ pub(crate) struct Message {
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum Out {
     /// The model is loaded; the first line of all, unless it is `failed`.
-    Ready { context: u32, threads: i32 },
+    Ready {
+        context: u32,
+        threads: i32,
+    },
     /// The model cannot be held; the program ends.
-    Failed { kind: FailedKind, message: String },
-    Text { id: u64, text: String },
+    Failed {
+        kind: FailedKind,
+        message: String,
+    },
+    Text {
+        id: u64,
+        text: String,
+    },
     /// The last line of a prompt.
     Done {
         id: u64,
@@ -57,7 +66,10 @@ pub(crate) enum Out {
         done: Done,
     },
     /// The last line of a prompt that did not work, or a complaint about a line.
-    Error { id: Option<u64>, message: String },
+    Error {
+        id: Option<u64>,
+        message: String,
+    },
 }
 
 #[derive(Debug, Serialize)]

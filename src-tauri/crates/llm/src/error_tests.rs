@@ -25,21 +25,45 @@ fn every_service_is_understood_in_its_own_words() {
     for (status, body, kind) in [
         (401, r#"{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}"#, K::KeyRefused),
         (403, r#"{"error":{"message":"no access"}}"#, K::KeyRefused),
-        (400, r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#, K::KeyRefused),
+        (
+            400,
+            r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#,
+            K::KeyRefused,
+        ),
         (429, r#"{"error":{"message":"quota","code":"insufficient_quota"}}"#, K::Quota),
         (402, r#"{"error":{"message":"Insufficient credits"}}"#, K::Quota),
         (429, r#"{"error":{"message":"slow down","code":"rate_limit_exceeded"}}"#, K::RateLimited),
         (429, "slow down", K::RateLimited),
         (503, r#"{"error":{"message":"overloaded"}}"#, K::Overloaded),
-        (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, K::Overloaded),
+        (
+            529,
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            K::Overloaded,
+        ),
         (500, "<html><title>500</title></html>", K::Overloaded),
         (502, "", K::Overloaded),
         (400, r#"{"error":{"message":"x","code":"context_length_exceeded"}}"#, K::ContextTooLong),
-        (400, r#"{"object":"error","message":"This model's maximum context length is 4096 tokens.","type":"BadRequestError","code":400}"#, K::ContextTooLong),
-        (400, r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}"#, K::ContextTooLong),
+        (
+            400,
+            r#"{"object":"error","message":"This model's maximum context length is 4096 tokens.","type":"BadRequestError","code":400}"#,
+            K::ContextTooLong,
+        ),
+        (
+            400,
+            r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}"#,
+            K::ContextTooLong,
+        ),
         (413, "too large", K::ContextTooLong),
-        (404, r#"{"error":{"message":"model 'qwen' not found, try pulling it first","type":"api_error"}}"#, K::ModelUnknown),
-        (404, r#"{"object":"error","message":"The model `x` does not exist.","type":"NotFoundError","code":404}"#, K::ModelUnknown),
+        (
+            404,
+            r#"{"error":{"message":"model 'qwen' not found, try pulling it first","type":"api_error"}}"#,
+            K::ModelUnknown,
+        ),
+        (
+            404,
+            r#"{"object":"error","message":"The model `x` does not exist.","type":"NotFoundError","code":404}"#,
+            K::ModelUnknown,
+        ),
         (404, r#"{"error":{"message":"x","code":"model_not_found"}}"#, K::ModelUnknown),
         (404, r#"{"detail":"Not Found"}"#, K::BadRequest),
         (400, r#"{"error":"registry.ollama.ai/library/x does not support tools"}"#, K::BadRequest),
@@ -79,7 +103,8 @@ fn words_are_one_bounded_line() {
 
 #[test]
 fn the_tool_that_is_named_is_the_whole_name() {
-    let error = ModelError::new(ModelErrorKind::BadRequest, "Invalid schema for function 'a__read_file': bad");
+    let error =
+        ModelError::new(ModelErrorKind::BadRequest, "Invalid schema for function 'a__read_file': bad");
     assert_eq!(error.names_tool(["a__read", "a__read_file", "b"]), Some("a__read_file"));
     assert_eq!(error.names_tool(["read", ""]), None);
 }

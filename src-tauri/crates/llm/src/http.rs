@@ -56,7 +56,9 @@ pub(crate) fn unreachable(error: &reqwest::Error) -> ModelError {
     }
     let mut words = if words.is_empty() { "cannot be reached".to_owned() } else { words.join(": ") };
     let lower = words.to_lowercase();
-    let tls = ["certificate", "unknownissuer", "tls", "handshake", "corrupt message"].iter().any(|w| lower.contains(w));
+    let tls = ["certificate", "unknownissuer", "tls", "handshake", "corrupt message"]
+        .iter()
+        .any(|w| lower.contains(w));
     if tls && !lower.contains("certificate") {
         words = format!("certificate or TLS: {words}");
     }

@@ -67,7 +67,10 @@ pub enum LocalState {
     Loading,
     /// It answers. The figures are those of the last answer: from the request to the first word, and the speed
     /// of writing.
-    Ready { first_token_ms: Option<u32>, tokens_per_second: Option<f32> },
+    Ready {
+        first_token_ms: Option<u32>,
+        tokens_per_second: Option<f32>,
+    },
     Failed(ModelError),
 }
 
@@ -212,7 +215,8 @@ impl Inner {
         if !machine.processor {
             return Err(ModelError::new(K::Processor, "AVX2, FMA, F16C and BMI2 are needed"));
         }
-        let needed = machine::needed(&self.file).map_err(|e| ModelError::new(K::FileMissing, e.to_string()))?;
+        let needed =
+            machine::needed(&self.file).map_err(|e| ModelError::new(K::FileMissing, e.to_string()))?;
         if let Some(free) = machine.memory.filter(|free| *free < needed) {
             let (needed_gb, free_gb) = (machine::gigabytes(needed), machine::gigabytes(free));
             let words = format!("needs {needed_gb:.1} GB of memory, {free_gb:.1} GB are free");
@@ -322,12 +326,12 @@ impl Inner {
         tools: &[choice::Offered],
         told: &mut Told,
     ) -> Result<Option<Call>, ModelError> {
-        let rounds: Vec<(Call, String)> = turn
-            .rounds
-            .iter()
-            .map(|(call, result)| (call.clone(), prompt::shorten(result, 400)))
-            .collect();
+        let rounds: Vec<(Call, String)> =
+            turn.rounds.iter().map(|(call, result)| (call.clone(), prompt::shorten(result, 400))).collect();
         let mut messages = vec![helper::Line { role: "system", content: choice::system(tools) }];
+        if std::env::var_os("NOSHOT").is_none() {
+            messages.extend(choice::examples(tools));
+        }
         messages.extend(choice::question(&prompt::shorten(&turn.question, 600), &rounds, tools));
         let prompt = Prompt {
             slot: DECIDE,
@@ -348,9 +352,12 @@ impl Inner {
             }
             Err(error) => return Err(error),
         }
-        match choice::read(&text, tools) {
+        let said: String = rounds.iter().map(|(_, result)| result.as_str()).collect();
+        match choice::read(&text, tools, &format!("{} {said}", turn.question)) {
             // The same again would give the same again.
-            Ok(Some(call)) if turn.rounds.iter().any(|(c, _)| c.name == call.name && c.arguments == call.arguments) => {
+            Ok(Some(call))
+                if turn.rounds.iter().any(|(c, _)| c.name == call.name && c.arguments == call.arguments) =>
+            {
                 Ok(None)
             }
             Ok(call) => Ok(call),
@@ -375,7 +382,10 @@ impl Inner {
                 // It will not come round by itself.
                 self.running().helper = None;
                 helper.end();
-                return Err(ModelError::new(ModelErrorKind::NoAnswer, format!("nothing came for {} s", SILENCE.as_secs())));
+                return Err(ModelError::new(
+                    ModelErrorKind::NoAnswer,
+                    format!("nothing came for {} s", SILENCE.as_secs()),
+                ));
             };
             match heard {
                 Some(Heard::Text { text, .. }) => say(&text, told),

@@ -80,8 +80,10 @@ fn shape(calls: &[Call]) -> Vec<(String, Result<Value, String>)> {
 
 /// A stream of deltas, closed by `finish`.
 fn deltas(deltas: &[Value], finish: Option<&str>) -> Step {
-    let mut lines: Vec<String> =
-        deltas.iter().map(|d| json!({"choices": [{"delta": d, "finish_reason": null}]}).to_string()).collect();
+    let mut lines: Vec<String> = deltas
+        .iter()
+        .map(|d| json!({"choices": [{"delta": d, "finish_reason": null}]}).to_string())
+        .collect();
     if let Some(finish) = finish {
         lines.push(json!({"choices": [{"delta": {}, "finish_reason": finish}]}).to_string());
     }
@@ -112,9 +114,11 @@ async fn an_answer_comes_in_pieces_with_its_counts_and_one_end() {
 
 #[tokio::test]
 async fn characters_cut_between_packets_arrive_whole() {
-    let line = format!("data: {}\n\n", json!({"choices": [{"delta": {"content": "né 中文 🎈"}, "finish_reason": "stop"}]}));
-    let step =
-        Step::Raw { status: 200, headers: Default::default(), body: vec![line], split: Some(1) };
+    let line = format!(
+        "data: {}\n\n",
+        json!({"choices": [{"delta": {"content": "né 中文 🎈"}, "finish_reason": "stop"}]})
+    );
+    let step = Step::Raw { status: 200, headers: Default::default(), body: vec![line], split: Some(1) };
     assert_eq!(text(&speaks(step).await), "né 中文 🎈");
 }
 
@@ -232,10 +236,7 @@ async fn an_error_inside_a_good_status_is_understood() {
 
 #[tokio::test]
 async fn calls_are_put_together_however_they_are_cut() {
-    let two = [
-        ("a".to_owned(), Ok(json!({"x": 1}))),
-        ("b".to_owned(), Ok(json!({"y": [2]}))),
-    ];
+    let two = [("a".to_owned(), Ok(json!({"x": 1}))), ("b".to_owned(), Ok(json!({"y": [2]})))];
     let function = |name: &str, arguments: &str| json!({"name": name, "arguments": arguments});
     let ways = [
         // As the protocol's maker does it.
@@ -367,7 +368,12 @@ async fn the_request_carries_the_whole_chat_with_wire_names_and_valid_history() 
             calls: vec![call("1", Ok(json!({"path": "a"}))), call("2", Err("{broken".into()))],
             replay: None,
         },
-        Message::ToolResult { call_id: "1".into(), name: "files__read_file".into(), text: "A".into(), is_error: false },
+        Message::ToolResult {
+            call_id: "1".into(),
+            name: "files__read_file".into(),
+            text: "A".into(),
+            is_error: false,
+        },
     ]);
     let (events, error) = collect_all(&model(&service.url()), request).await;
     assert_eq!(error, None);
@@ -380,7 +386,8 @@ async fn the_request_carries_the_whole_chat_with_wire_names_and_valid_history() 
     assert_eq!(body["max_tokens"], 99);
     assert_eq!(body["tools"][0]["function"]["name"], "files__read_file");
     assert_eq!(body["tools"][0]["function"]["parameters"], json!({"type": "object", "properties": {}}));
-    let roles: Vec<_> = body["messages"].as_array().unwrap().iter().map(|m| m["role"].as_str().unwrap()).collect();
+    let roles: Vec<_> =
+        body["messages"].as_array().unwrap().iter().map(|m| m["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "tool"]);
     assert_eq!(body["messages"][2]["tool_calls"][0]["function"]["arguments"], "{\"path\":\"a\"}");
     assert_eq!(body["messages"][2]["tool_calls"][1]["function"]["arguments"], "{}");
@@ -505,7 +512,8 @@ async fn nothing_is_asked_before_the_stream_is_polled() {
 
 #[test]
 fn addresses_are_read_with_care() {
-    let url = |base: &str| OpenAi::new(base, "m", None, Http::new().unwrap()).map(|m| m.inner.url.to_string());
+    let url =
+        |base: &str| OpenAi::new(base, "m", None, Http::new().unwrap()).map(|m| m.inner.url.to_string());
     assert_eq!(url("http://h/v1").unwrap(), "http://h/v1/chat/completions");
     assert_eq!(url(" http://h/v1/ ").unwrap(), "http://h/v1/chat/completions");
     assert_eq!(url("http://h").unwrap(), "http://h/chat/completions");

@@ -106,7 +106,8 @@ pub fn run(call: &Call) -> (String, bool) {
         "list_folder" | "find_files" => {
             let wanted = if call.name.ends_with("list_folder") { text("path") } else { text("name") };
             let wanted = if wanted == "." || wanted == "Papers" { String::new() } else { wanted };
-            let names: Vec<&str> = FILES.iter().map(|(name, _)| *name).filter(|n| n.contains(&wanted)).collect();
+            let names: Vec<&str> =
+                FILES.iter().map(|(name, _)| *name).filter(|n| n.contains(&wanted)).collect();
             (if names.is_empty() { "Nothing found.".to_owned() } else { names.join("\n") }, false)
         }
         "search_text" => {

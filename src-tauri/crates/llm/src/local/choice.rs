@@ -87,8 +87,13 @@ fn words(text: &str) -> BTreeSet<String> {
 fn arguments(schema: &Value) -> Value {
     let empty = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-    let required: Vec<&str> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     let mut kept = Map::new();
     for (name, property) in properties {
         let needed = required.contains(&name.as_str());
@@ -97,7 +102,8 @@ fn arguments(schema: &Value) -> Value {
             kept.insert(name.clone(), bounded(property, DEPTH));
         }
     }
-    let required: Vec<Value> = kept.keys().filter(|k| required.contains(&k.as_str())).map(|k| json!(k)).collect();
+    let required: Vec<Value> =
+        kept.keys().filter(|k| required.contains(&k.as_str())).map(|k| json!(k)).collect();
     json!({"type": "object", "properties": kept, "required": required, "additionalProperties": false})
 }
 
@@ -112,7 +118,9 @@ fn bounded(schema: &Value, depth: usize) -> Value {
     }
     let kind = match schema.get("type") {
         Some(Value::String(kind)) => kind.as_str(),
-        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).find(|k| *k != "null").unwrap_or("string"),
+        Some(Value::Array(kinds)) => {
+            kinds.iter().filter_map(Value::as_str).find(|k| *k != "null").unwrap_or("string")
+        }
         _ => "string",
     };
     match kind {
@@ -120,9 +128,12 @@ fn bounded(schema: &Value, depth: usize) -> Value {
         "number" => json!({"type": "number"}),
         "boolean" => json!({"type": "boolean"}),
         "array" => {
-            let item = schema.get("items").map_or_else(|| bounded(&json!({}), 0), |item| {
-                if depth == 0 { bounded(&json!({}), 0) } else { bounded(item, depth - 1) }
-            });
+            let item = schema.get("items").map_or_else(
+                || bounded(&json!({}), 0),
+                |item| {
+                    if depth == 0 { bounded(&json!({}), 0) } else { bounded(item, depth - 1) }
+                },
+            );
             json!({"type": "array", "items": item, "maxItems": LIST_ITEMS})
         }
         "object" if depth > 0 && schema.get("properties").is_some_and(Value::is_object) => {
@@ -136,7 +147,8 @@ fn bounded(schema: &Value, depth: usize) -> Value {
         "object" => json!({"type": "object", "properties": {}, "additionalProperties": false}),
         _ => {
             let own = schema.get("maxLength").and_then(Value::as_u64).unwrap_or(u64::MAX);
-            let whole = schema.get("description").and_then(Value::as_str).is_some_and(|d| d.contains("whole"));
+            let whole =
+                schema.get("description").and_then(Value::as_str).is_some_and(|d| d.contains("whole"));
             let most = if whole { LONG_TEXT_CHARS } else { TEXT_CHARS };
             json!({"type": "string", "maxLength": own.min(most)})
         }
@@ -180,7 +192,8 @@ pub(super) fn system(tools: &[Offered]) -> String {
         let shown = tool.arguments.get("properties").and_then(Value::as_object);
         for (name, _) in shown.into_iter().flatten() {
             let about = tool.spec.schema.pointer(&format!("/properties/{}/description", escaped(name)));
-            let about: String = about.and_then(Value::as_str).unwrap_or_default().chars().take(120).collect();
+            let about = without_examples(about.and_then(Value::as_str).unwrap_or_default());
+            let about: String = about.chars().take(120).collect();
             let _ = writeln!(text, "    {name}: {about}");
         }
     }
@@ -193,17 +206,77 @@ pub(super) fn system(tools: &[Offered]) -> String {
     text
 }
 
+/// A description up to its examples: a small model copies them into its calls.
+fn without_examples(description: &str) -> String {
+    let lower = description.to_ascii_lowercase();
+    let cut = ["for example", "e.g.", "such as", "例如"].iter().filter_map(|mark| lower.find(mark)).min();
+    let kept = cut.and_then(|at| description.get(..at)).unwrap_or(description);
+    kept.trim_end_matches([' ', ',', '(', ';', ':', '-']).to_owned()
+}
+
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
+}
+
+/// Made-up exchanges that show what a decision looks like. Without them a small model calls a tool for "hello".
+pub(super) fn examples(tools: &[Offered]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut show = |question: String, decision: Value| {
+        lines.push(Line { role: "user", content: question });
+        lines.push(Line { role: "assistant", content: decision.to_string() });
+    };
+    let mut direct =
+        ["Hello!", "What is the capital of Peru?", "Translate “good night” into Spanish.", "谢谢！"]
+            .into_iter();
+    for tool in tools {
+        if let Some(question) = direct.next() {
+            show(question.to_owned(), json!({"tool": DIRECT}));
+        }
+        let mut arguments = Map::new();
+        let mut named = Vec::new();
+        let required = tool.arguments.get("required").and_then(Value::as_array);
+        for name in required.into_iter().flatten().filter_map(Value::as_str) {
+            let property = tool.spec.schema.pointer(&format!("/properties/{}", escaped(name)));
+            let about =
+                property.and_then(|p| p.get("description")).and_then(Value::as_str).unwrap_or_default();
+            let Some("string") = property.and_then(|p| p.get("type")).and_then(Value::as_str) else {
+                continue;
+            };
+            let value = example(about).unwrap_or_else(|| "apple".to_owned());
+            named.push(format!("“{value}”"));
+            arguments.insert(name.to_owned(), json!(value));
+        }
+        let description = tool.spec.description.split(['.', ':', '。']).next().unwrap_or_default().trim();
+        let question = match named.len() {
+            0 => format!("{description}."),
+            _ => format!("{description}: {}.", named.join(", ")),
+        };
+        show(question, json!({"tool": tool.name, "arguments": arguments}));
+    }
+    for question in direct {
+        show(question.to_owned(), json!({"tool": DIRECT}));
+    }
+    lines
+}
+
+/// The first text in quotation marks.
+fn example(description: &str) -> Option<String> {
+    let mut parts = description.split(['"', '“', '”', '`']);
+    let value = parts.nth(1)?.trim();
+    (!value.is_empty() && value.len() <= 40).then(|| value.to_owned())
 }
 
 /// Earlier rounds of this turn, and the question to decide about.
 pub(super) fn question(message: &str, rounds: &[(Call, String)], tools: &[Offered]) -> Vec<Line> {
     let mut lines = vec![Line { role: "user", content: message.to_owned() }];
     for (call, result) in rounds {
-        let name = tools.iter().find(|t| t.spec.name == call.name).map_or(call.name.as_str(), |t| t.name.as_str());
+        let name =
+            tools.iter().find(|t| t.spec.name == call.name).map_or(call.name.as_str(), |t| t.name.as_str());
         let arguments = call.arguments.clone().unwrap_or_else(|_| json!({}));
-        lines.push(Line { role: "assistant", content: json!({"tool": name, "arguments": arguments}).to_string() });
+        lines.push(Line {
+            role: "assistant",
+            content: json!({"tool": name, "arguments": arguments}).to_string(),
+        });
         lines.push(Line {
             role: "user",
             content: format!(
@@ -215,11 +288,11 @@ pub(super) fn question(message: &str, rounds: &[(Call, String)], tools: &[Offere
     lines
 }
 
-/// Reads a decision. `None`: answer directly.
+/// Reads a decision. `None`: answer directly. `said` is what the user and the tools said in this turn.
 ///
 /// # Errors
 /// The text is no decision, as when it was cut at its limit.
-pub(super) fn read(text: &str, tools: &[Offered]) -> Result<Option<Call>, String> {
+pub(super) fn read(text: &str, tools: &[Offered], said: &str) -> Result<Option<Call>, String> {
     let whole = format!("{BEGIN}{text}");
     let value: Value = serde_json::from_str(&whole).map_err(|error| error.to_string())?;
     let name = value.get("tool").and_then(Value::as_str).unwrap_or_default();
@@ -231,18 +304,23 @@ pub(super) fn read(text: &str, tools: &[Offered]) -> Result<Option<Call>, String
     Ok(Some(Call {
         id: format!("call_{}", ulid::Ulid::new()),
         name: tool.spec.name.clone(),
-        arguments: Ok(cleared(arguments, tool)),
+        arguments: Ok(cleared(arguments, tool, said)),
     }))
 }
 
-/// Leaves out texts that are empty and need not be there: "nowhere" is how a small model says "not given".
-fn cleared(arguments: Value, tool: &Offered) -> Value {
+/// Leaves out texts that need not be there and that nobody said: a small model fills in what it likes.
+fn cleared(arguments: Value, tool: &Offered, said: &str) -> Value {
     let required = tool.arguments.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let said = said.to_lowercase();
+    let wanted = |value: &str| {
+        let value = value.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        !value.is_empty() && said.contains(&value)
+    };
     match arguments {
         Value::Object(fields) => Value::Object(
             fields
                 .into_iter()
-                .filter(|(name, value)| required.contains(&json!(name)) || value.as_str() != Some(""))
+                .filter(|(name, value)| required.contains(&json!(name)) || value.as_str().is_none_or(wanted))
                 .collect(),
         ),
         other => other,
@@ -252,8 +330,14 @@ fn cleared(arguments: Value, tool: &Offered) -> Value {
 /// True when it makes sense to decide once more: the last tool only showed where something is, and another one
 /// can open it.
 pub(super) fn goes_on(last: &Call, rounds: usize, tools: &[Offered]) -> bool {
-    let has = |name: &str, wanted: &[&str]| words(&name.replace('_', " ")).iter().any(|w| wanted.contains(&w.as_str()));
+    let has = |name: &str, wanted: &[&str]| {
+        words(&name.replace('_', " ")).iter().any(|w| wanted.contains(&w.as_str()))
+    };
     rounds <= 2
         && has(&last.name, &["list", "find", "search"])
         && tools.iter().any(|tool| has(&tool.name, &["read", "get", "open", "fetch", "show"]))
 }
+
+#[cfg(test)]
+#[path = "choice_tests.rs"]
+mod tests;

