@@ -37,6 +37,16 @@ it("can be hidden, and comes back as news", async () => {
   expect(screen.getByTestId("error").dataset.code).toBe("config.broken");
 });
 
+it("says that the engine cannot be heard, until it can", async () => {
+  const host = pagesHost();
+  const { app } = await openPage(Notices, host);
+  app.lost = appError({ code: "internal", params: {}, actions: [{ type: "retry" }] });
+  await settle();
+  await userEvent.click(screen.getByRole("button", { name: "Try again" }));
+  await settle();
+  expect(screen.queryByTestId("error")).toBeNull();
+});
+
 describe("a button beside an error", () => {
   async function inChat() {
     const host = pagesHost({ turns: [turn("c1", "failed", appError())] });

@@ -229,11 +229,17 @@ describe("what it can do", () => {
   });
 
   it("shows the rest on demand", async () => {
-    await openPage(Connections, pagesHost());
-    await unfold("files");
-    expect(card("files").querySelectorAll("[data-tool]")).toHaveLength(4);
-    await userEvent.click(within(card("files")).getByRole("button", { name: "Show 3 more" }));
-    expect(card("files").querySelectorAll("[data-tool]")).toHaveLength(7);
+    const host = pagesHost();
+    const answer = host.answers.server_detail!;
+    host.answers.server_detail = async (params) => {
+      const detail = await answer(params);
+      return { ...detail, tools: Array.from({ length: 11 }, (_, at) => ({ ...detail.tools[0]!, name: `t${at}` })) };
+    };
+    await openPage(Connections, host);
+    await unfold("notes");
+    expect(card("notes").querySelectorAll("[data-tool]")).toHaveLength(8);
+    await userEvent.click(within(card("notes")).getByText("Show 3 more"));
+    expect(card("notes").querySelectorAll("[data-tool]")).toHaveLength(11);
   });
 
   it("quotes the connection's own words and names what was left out, with its reason", async () => {

@@ -43,7 +43,7 @@ export function needsFolder(server: Server): boolean {
 }
 
 /** How many tools are shown before "Show more". */
-export const FIRST_TOOLS = 4;
+export const FIRST_TOOLS = 8;
 
 /** The id of the panel a connection unfolds to. */
 export const panelId = (id: ServerId): string => `connection-panel-${[...id].map((c) => (/[\w-]/u.test(c) ? c : `_${c.codePointAt(0) ?? 0}`)).join("")}`;

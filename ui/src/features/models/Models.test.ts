@@ -188,6 +188,7 @@ describe("adding one", () => {
     await userEvent.click(screen.getByTestId("model-save"));
     await settle();
     expect(screen.getByText("There is no keychain to use")).toBeInTheDocument();
+    expect(screen.getAllByTestId("error-action").map((one) => one.textContent?.trim())).toEqual(["Use until I quit"]);
     expect(host.callsOf("model_save").map((one) => one.sessionOnly)).toEqual([false]);
     await userEvent.click(screen.getByRole("button", { name: "Use until I quit" }));
     await settle();
