@@ -55,7 +55,14 @@ impl Db {
             }
             other => other?,
         };
-        drop(std::fs::remove_file(beside(path, ".suspect")));
+        let suspect = beside(path, ".suspect");
+        if suspect.exists() {
+            // Trees that are whole can still hold an index that is not.
+            if kept.is_none() {
+                connection.execute("INSERT INTO items_fts (items_fts) VALUES ('rebuild')", [])?;
+            }
+            std::fs::remove_file(suspect)?;
+        }
 
         let (writer, jobs) = mpsc::channel();
         std::thread::Builder::new().name("store".into()).spawn(move || write(connection, &jobs))?;
@@ -198,12 +205,25 @@ fn examine(path: &Path) -> Result<Found> {
     let found = schema::examine(&db)?;
     let small = std::fs::metadata(path)?.len() <= SMALL;
     if found == Found::Usable && (small || beside(path, ".suspect").exists()) {
-        let verdict: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        check_trees(&db)?;
+    }
+    Ok(found)
+}
+
+/// Reads through every table and its indexes. Not through what the search index says of its words: that takes as
+/// long as indexing them, and the index can be made anew.
+fn check_trees(db: &Connection) -> Result<()> {
+    let mut names =
+        db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'")?;
+    let names = names.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    for name in names {
+        let check = format!("PRAGMA quick_check(\"{}\")", name.replace('"', "\"\""));
+        let verdict: String = db.query_row(&check, [], |row| row.get(0))?;
         if verdict != "ok" {
             return Err(StoreError::Broken(verdict));
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 fn reader(path: &Path) -> Result<Connection> {

@@ -195,6 +195,21 @@ async fn damage_that_is_met_later_is_told_and_mended_at_the_next_start() {
 }
 
 #[tokio::test]
+async fn a_search_index_that_is_damaged_is_made_anew_at_the_next_start_and_costs_no_chat() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path()).await;
+    raw(home.path())
+        .execute("UPDATE items_fts_data SET block = x'ffffffffffffffff' WHERE id > 10", [])
+        .unwrap();
+    let store = open(home.path());
+    assert!(matches!(store.search("noodles").await, Err(StoreError::Broken(_))));
+    assert_eq!(store.items(&"a".into(), None, 10).await.unwrap().len(), 3);
+    store.close().await.unwrap();
+    check_filled(&open(home.path())).await;
+    assert!(!home.path().join("parley.db.suspect").exists());
+}
+
+#[tokio::test]
 async fn a_newer_database_is_left_alone_unless_it_says_we_may() {
     let home = tempfile::tempdir().unwrap();
     filled(home.path()).await;
