@@ -5,6 +5,8 @@ use serde_json::{Map, Value};
 
 /// How deep nested values and references are followed.
 const DEPTH: usize = 32;
+/// Alternatives of one value looked at. References make it easy to write more than could ever be.
+const ALTERNATIVES: usize = 200;
 /// Findings told to the model at once.
 const FINDINGS: usize = 5;
 
@@ -70,7 +72,8 @@ fn repair(root: &Value, schema: &Value, value: Value, depth: usize) -> Value {
 /// The text as the value it encodes, where only such a value is asked for.
 fn decoded(root: &Value, schema: &Value, text: String) -> Value {
     let mut types = Vec::new();
-    if !collect_types(root, schema, &mut types, DEPTH) || types.contains(&"string") {
+    let mut left = ALTERNATIVES;
+    if !collect_types(root, schema, &mut types, &mut left) || types.contains(&"string") {
         return Value::String(text);
     }
     let Ok(value) = serde_json::from_str::<Value>(text.trim()) else { return Value::String(text) };
@@ -88,8 +91,9 @@ fn decoded(root: &Value, schema: &Value, text: String) -> Value {
 
 /// Every type the schema allows. False when it does not say, or says it in a way we do not follow: then nothing may
 /// be changed.
-fn collect_types<'s>(root: &'s Value, schema: &'s Value, types: &mut Vec<&'s str>, depth: usize) -> bool {
-    let Some(depth) = depth.checked_sub(1) else { return false };
+fn collect_types<'s>(root: &'s Value, schema: &'s Value, types: &mut Vec<&'s str>, left: &mut usize) -> bool {
+    let Some(rest) = left.checked_sub(1) else { return false };
+    *left = rest;
     let schema = resolve(root, schema);
     if schema.get("enum").is_some() || schema.get("const").is_some() {
         let values = schema.get("enum").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -110,7 +114,7 @@ fn collect_types<'s>(root: &'s Value, schema: &'s Value, types: &mut Vec<&'s str
             .iter()
             .find_map(|word| schema.get(word).and_then(Value::as_array))
             .is_some_and(|options| {
-                !options.is_empty() && options.iter().all(|option| collect_types(root, option, types, depth))
+                !options.is_empty() && options.iter().all(|option| collect_types(root, option, types, left))
             }),
     }
 }
@@ -206,6 +210,39 @@ mod tests {
             bomb = json!({"not": bomb});
         }
         assert_eq!(check_arguments(&bomb, &json!({})), Ok(()));
+    }
+
+    #[test]
+    fn a_schema_built_to_take_for_ever_does_not() {
+        let mut defs = Map::new();
+        for level in 0..40 {
+            let next = format!("#/$defs/d{}", level + 1);
+            defs.insert(format!("d{level}"), json!({"allOf": [{"$ref": next}, {"$ref": next}]}));
+        }
+        defs.insert("d40".to_owned(), json!({"type": "object"}));
+        let doubling = json!({"$defs": defs, "$ref": "#/$defs/d0"});
+        let branching = json!({"anyOf": [{"$ref": "#/$defs/n"}],
+            "$defs": {"n": {"anyOf": [
+                {"properties": {"a": {"$ref": "#/$defs/n"}}, "required": ["x"]},
+                {"properties": {"a": {"$ref": "#/$defs/n"}}, "required": ["y"]}]}}});
+        let mut deep = json!({"z": 1});
+        for _ in 0..60 {
+            deep = json!({"a": deep});
+        }
+        let backtracking = json!({"properties": {"a": {"type": "string", "pattern": "^(a+)+(?=b)$"}}});
+        let before = std::time::Instant::now();
+        drop(check_arguments(&doubling, &json!({})));
+        let mut wide = Map::new();
+        for level in 0..40 {
+            let next = format!("#/$defs/d{}", level + 1);
+            wide.insert(format!("d{level}"), json!({"anyOf": [{"$ref": next}, {"$ref": next}]}));
+        }
+        wide.insert("d40".to_owned(), json!({"type": "integer"}));
+        let wide = json!({"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": wide});
+        assert_eq!(repair_arguments(&wide, json!({"a": "1"})), json!({"a": "1"}));
+        drop(check_arguments(&branching, &deep));
+        drop(check_arguments(&backtracking, &json!({"a": "a".repeat(60)})));
+        assert!(before.elapsed() < std::time::Duration::from_secs(2));
     }
 
     #[test]

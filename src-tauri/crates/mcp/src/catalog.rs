@@ -336,6 +336,3 @@ fn sorted(value: &Value) -> Value {
         other => other.clone(),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -176,7 +176,8 @@ fn ask_shell(_shell: OsString, _limit: Duration) -> Option<OsString> {
     None
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;

@@ -18,7 +18,7 @@
 //! | `pages [kind]` | `three-pages`, `same-cursor`, `two-step-loop`, `empty-string`, `endless`, `second-fails`; tool list only |
 //! | `bad-tools` | a list of good and broken entries |
 //! | `results` | tools `r1`…`r9`: one shape of result each; `r10`: breaks its own output schema |
-//! | `progress` | tools `steady` (4 × 0.6 s), `forever`, `silence`, `odd` (over the total, repeated, none, late) |
+//! | `progress` | tools `steady` (4 × 0.6 s), `forever`, `storm` (without a pause), `silence`, `odd` (over the total, repeated, none, late) |
 //! | `big` | tools `chars{chars}`, `line{bytes}` (id last), `line-id-first{bytes}`, `endless-line`, `emoji`, `objects` |
 //! | `version <revision>` | answers `initialize` with it |
 //! | `version-refuses <revision>` | refuses every other revision with an error |
@@ -459,7 +459,7 @@ fn own_tools(mode: &str) -> &'static [&'static str] {
         ],
         "never-answers-call" => &["hang"],
         "results" => &["r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10"],
-        "progress" => &["steady", "forever", "silence", "odd"],
+        "progress" => &["steady", "forever", "storm", "silence", "odd"],
         "big" => &["chars", "line", "line-id-first", "endless-line", "emoji", "objects"],
         "list-changed" => &["grow", "lists"],
         "list-changed-storm" => &["lists"],
@@ -580,6 +580,13 @@ fn progress(id: &Value, token: &Value, kind: &str) {
                 n += 1;
                 report(&token, json!({"progress": n}));
                 std::thread::sleep(Duration::from_millis(300));
+            }
+        }
+        "storm" => {
+            let mut n = 0_u64;
+            loop {
+                n += 1;
+                report(&token, json!({"progress": n}));
             }
         }
         "odd" => {
@@ -738,8 +745,8 @@ fn notify(method: &str, params: Value) {
 }
 
 fn report(token: &Value, mut params: Value) {
-    if !token.is_null() {
-        params["progressToken"] = token.clone();
+    if let (Some(fields), false) = (params.as_object_mut(), token.is_null()) {
+        fields.insert("progressToken".to_owned(), token.clone());
         notify("notifications/progress", params);
     }
 }
