@@ -123,10 +123,20 @@ fn chosen_theme(home: &Path) -> Option<Theme> {
     }
 }
 
+/// Brings the window to the front. Not for the main thread: it waits until the window manager has brought a
+/// minimised one back, since one that is still on its way takes no focus.
 fn show(app: &AppHandle) {
+    const WAITS: u32 = 40;
+    const WAIT: Duration = Duration::from_millis(25);
     let Some(window) = app.get_webview_window(LABEL) else { return };
     let _ = window.show();
     let _ = window.unminimize();
+    for _ in 0..WAITS {
+        if !window.is_minimized().unwrap_or(false) {
+            break;
+        }
+        std::thread::sleep(WAIT);
+    }
     let _ = window.set_focus();
 }
 

@@ -1,6 +1,6 @@
 // A small WebDriver client, and the page as tests speak of it: by `data-testid`.
 import { writeFileSync } from "node:fs";
-import { freePort, start } from "./processes.mjs";
+import { freePort, gone, start, tree } from "./processes.mjs";
 import { until } from "./wait.mjs";
 
 const ELEMENT = "element-6066-11e4-a52e-4f735466cecf";
@@ -100,9 +100,14 @@ class Page {
   async shot(file) {
     writeFileSync(file, Buffer.from(await this.call("GET", "/screenshot"), "base64"));
   }
-  /** Ends the session, which closes the window, then the driver. */
+  /** Ends the app as a person's session does, with TERM, sees that all of it ends, then the driver. */
   async close() {
-    await this.call("DELETE", "").catch(() => {});
-    await this.driver.stop();
+    const below = tree(this.pid).filter(({ pid }) => pid !== this.pid);
+    for (const { pid } of below.filter(({ parent }) => parent === this.pid)) process.kill(pid, "SIGTERM");
+    try {
+      await gone(below);
+    } finally {
+      await this.driver.stop();
+    }
   }
 }
