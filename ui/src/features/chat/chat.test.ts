@@ -245,6 +245,23 @@ describe("the chat", () => {
     expect(screen.queryByText("Earlier messages")).toBeNull();
   });
 
+  test("lets go of the end when the person scrolls up, and stays let go while text arrives", async () => {
+    const host = await open([asked, said(2, "Wo", "streaming")], { turns: [turn("c1")] });
+    const log = screen.getByRole("log");
+    Object.defineProperties(log, { scrollHeight: { value: 2000 }, clientHeight: { value: 500 } });
+    // Opening goes to the end once; that is over when the queue of promises is empty.
+    await new Promise((done) => setTimeout(done));
+    log.scrollTop = 300;
+    await fireEvent.scroll(log);
+    await fireEvent.scroll(log);
+    host.emit({ type: "textDelta", conversationId: "c1", itemId: "c1-2", at: 2, text: "rds" });
+    await new Promise((done) => setTimeout(done));
+    expect(log.scrollTop).toBe(300);
+    await userEvent.click(screen.getByRole("button", { name: "To the newest message" }));
+    expect(log.scrollTop).toBe(2000);
+    expect(screen.queryByRole("button", { name: "To the newest message" })).toBeNull();
+  });
+
   test("a gap in the feed subscribes again", async () => {
     const host = await open([asked]);
     const subscribe = vi.spyOn(host, "subscribe");
