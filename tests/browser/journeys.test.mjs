@@ -132,7 +132,9 @@ test("an endpoint is added with a key, tested and used; without a keychain the k
   await page.click_("model-save");
   await page.has('[data-testid="error"][data-code^="keychain."]');
   await page.click_("error-action");
-  await until("the second model", async () => (await page.at("model").count()) >= 2);
+  const added = '[data-testid="model"]:not([data-model="peer"]):not([data-provider="local"])';
+  await page.click_(`${added} [data-testid="model-use"]`);
+  await page.has(`${added}[data-active="true"]`);
   for (const file of ["settings.json", "mcp.json"]) assert.doesNotMatch(home.read(file), /sk-test/);
 });
 
