@@ -27,6 +27,13 @@ pub trait Model: Send + Sync {
     /// Starts one answer. Nothing happens before the stream is polled; dropping it stops the model.
     fn stream(&self, request: Request) -> BoxStream<'static, Result<Event, ModelError>>;
 
+    /// Reads ahead what the coming requests will begin with: the system prompt and the tools of `request`. Returns
+    /// at once and fails silently; a request that comes meanwhile goes first. Only a model that reads slowly does
+    /// anything here.
+    fn prepare(&self, request: Request) {
+        let _ = request;
+    }
+
     /// How many tools it takes at once; `None` when it does not say. A [`Model`] given more leaves some out
     /// by itself only where its documentation says so.
     fn max_tools(&self) -> Option<usize> {

@@ -94,6 +94,7 @@ struct Inner {
 struct Running {
     helper: Option<Arc<Helper>>,
     restarted: Option<Instant>,
+    preparing: Option<tokio::task::AbortHandle>,
 }
 
 impl Local {
@@ -139,6 +140,7 @@ impl Local {
 
     /// Ends the program, and with it an answer it may be writing. The next request starts it again.
     pub fn unload(&self) {
+        self.inner.stop_preparing();
         self.inner.unloads.fetch_add(1, Ordering::SeqCst);
         let helper = self.inner.running().helper.take();
         if let Some(helper) = helper {
@@ -156,11 +158,55 @@ impl Local {
 impl Model for Local {
     fn stream(&self, request: Request) -> BoxStream<'static, Result<Event, ModelError>> {
         let inner = self.inner.clone();
-        generate(move |emit| async move { inner.answer(request, &emit).await })
+        generate(move |emit| async move {
+            inner.stop_preparing();
+            inner.answer(request, &emit).await
+        })
+    }
+
+    /// Also loads the model when it is not. It wants to be called on a Tokio runtime.
+    fn prepare(&self, request: Request) {
+        let inner = self.inner.clone();
+        let task = tokio::spawn(async move {
+            if let Err(error) = inner.read_ahead(&request).await {
+                tracing::debug!(%error, "nothing was read ahead");
+            }
+        });
+        let before = self.inner.running().preparing.replace(task.abort_handle());
+        if let Some(before) = before {
+            before.abort();
+        }
     }
 }
 
 impl Inner {
+    fn stop_preparing(&self) {
+        // What was read so far stays read.
+        if let Some(task) = self.running().preparing.take() {
+            task.abort();
+        }
+    }
+
+    async fn read_ahead(self: Arc<Self>, request: &Request) -> Result<(), ModelError> {
+        let helper = self.helper().await?;
+        let _turn = self.turn.lock().await;
+        let tools = choice::offer(&request.tools, "");
+        let mut prompts = Vec::new();
+        if !tools.is_empty() && request.tools.len() <= choice::MAX_TOOLS {
+            let mut messages = choice::beginning(&tools);
+            messages.push(helper::Line { role: "user", content: String::new() });
+            // The grammar is compiled ahead, too.
+            let grammar = Some(choice::grammar(&tools, true));
+            prompts.push(Prompt { slot: DECIDE, messages, grammar, ..Prompt::default() });
+        }
+        let messages = prompt::beginning(&request.system, &(self.today)());
+        prompts.push(Prompt { slot: ANSWER, messages, ..Prompt::default() });
+        for prompt in prompts {
+            self.run(&helper, &prompt, &mut Told::default(), &mut |_, _| {}).await?;
+        }
+        Ok(())
+    }
+
     fn running(&self) -> MutexGuard<'_, Running> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -169,13 +215,23 @@ impl Inner {
         if self.file.is_file() { LocalState::Idle } else { LocalState::Absent }
     }
 
-    /// The running program, started if need be and loaded.
-    async fn helper(self: &Arc<Self>) -> Result<Arc<Helper>, ModelError> {
-        let _starting = self.starting.lock().await;
+    fn ready(&self) -> Option<Arc<Helper>> {
         let running = self.running().helper.clone();
-        if let Some(helper) = running
-            && *helper.phase().borrow() == Phase::Ready
-        {
+        running.filter(|helper| *helper.phase().borrow() == Phase::Ready)
+    }
+
+    /// The running program, started if need be and loaded. Loading goes on when nobody waits for it any more.
+    async fn helper(self: &Arc<Self>) -> Result<Arc<Helper>, ModelError> {
+        if let Some(helper) = self.ready() {
+            return Ok(helper);
+        }
+        let started = tokio::spawn(self.clone().helper_started()).await;
+        started.unwrap_or_else(|error| Err(ModelError::new(ModelErrorKind::Crashed, error.to_string())))
+    }
+
+    async fn helper_started(self: Arc<Self>) -> Result<Arc<Helper>, ModelError> {
+        let _starting = self.starting.lock().await;
+        if let Some(helper) = self.ready() {
             return Ok(helper);
         }
         let unloads = self.unloads.load(Ordering::SeqCst);
@@ -187,7 +243,7 @@ impl Inner {
             }
             Ok(helper) => {
                 self.state.send_replace(LocalState::Ready { first_token_ms: None, tokens_per_second: None });
-                tokio::spawn(guard(Arc::downgrade(self), Arc::downgrade(&helper), helper.phase()));
+                tokio::spawn(guard(Arc::downgrade(&self), Arc::downgrade(&helper), helper.phase()));
                 Ok(helper)
             }
             Err(error) => {
@@ -328,16 +384,14 @@ impl Inner {
     ) -> Result<Option<Call>, ModelError> {
         let rounds: Vec<(Call, String)> =
             turn.rounds.iter().map(|(call, result)| (call.clone(), prompt::shorten(result, 400))).collect();
-        let mut messages = vec![helper::Line { role: "system", content: choice::system(tools) }];
-        if std::env::var_os("NOSHOT").is_none() {
-            messages.extend(choice::examples(tools));
-        }
+        let mut messages = choice::beginning(tools);
         messages.extend(choice::question(&prompt::shorten(&turn.question, 600), &rounds, tools));
+        let may_talk = !turn.rounds.is_empty() || !choice::speaks_of_a_file(&turn.question, tools);
         let prompt = Prompt {
             slot: DECIDE,
             messages,
             begin: choice::BEGIN.to_owned(),
-            grammar: Some(choice::grammar(tools)),
+            grammar: Some(choice::grammar(tools, may_talk)),
             max_tokens: DECISION_TOKENS,
             ..Prompt::default()
         };

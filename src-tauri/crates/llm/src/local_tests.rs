@@ -145,7 +145,8 @@ async fn a_decision_for_a_tool_is_a_call_by_its_wire_name() {
     assert_eq!(text(&events), "");
     let prompt = bench.prompts().remove(0);
     assert_eq!((&prompt["slot"], &prompt["begin"]), (&json!(0), &json!("{\"tool\":\"")));
-    assert!(prompt["grammar"].as_str().unwrap().contains("answer_directly"));
+    // The question names a file.
+    assert!(!prompt["grammar"].as_str().unwrap().contains("answer_directly"));
 }
 
 #[tokio::test]
@@ -363,4 +364,38 @@ async fn it_is_told_to_leave_a_core_free() {
     all(&model, ask(&[])).await;
     let arguments = bench.log().remove(0)["args"].to_string();
     assert!(arguments.contains(r#""--threads","3","--context","8192""#), "{arguments}");
+}
+
+#[tokio::test]
+async fn reading_ahead_loads_it_and_gives_way_to_a_question() {
+    let (bench, model) = Bench::new(json!({}));
+    model.prepare(ask(&["read_file"]));
+    until(|| bench.prompts().len() == 2).await;
+    let prompts = bench.prompts();
+    assert_eq!((&prompts[0]["slot"], &prompts[1]["slot"]), (&json!(0), &json!(1)));
+    assert!(prompts.iter().all(|prompt| prompt["max_tokens"] == 0));
+    // The real prompts begin with what was read ahead.
+    all(&model, ask(&["read_file"])).await;
+    let prompts = bench.prompts();
+    let lines = |n: usize| prompts[n]["messages"].as_array().unwrap().clone();
+    let ahead = lines(0).len() - 1;
+    assert_eq!(lines(0)[..ahead], lines(2)[..ahead]);
+    assert_eq!(lines(1)[0], lines(3)[0]);
+
+    let (_bench, model) = Bench::new(json!({"endless": true}));
+    model.prepare(ask(&[]));
+    until(|| !matches!(*model.watch().borrow(), LocalState::Idle | LocalState::Loading)).await;
+    assert_eq!(text(&all(&model, ask(&[])).await.0), "Hello 世界");
+}
+
+#[tokio::test]
+async fn giving_up_while_it_loads_neither_stops_nor_repeats_the_loading() {
+    let (bench, model) = Bench::new(json!({"slow_load": true}));
+    let mut stream = model.stream(ask(&[]));
+    let soon = tokio::time::timeout(Duration::from_millis(200), stream.next()).await;
+    assert!(soon.is_err(), "{soon:?}");
+    drop(stream);
+    until(|| matches!(*model.watch().borrow(), LocalState::Ready { .. })).await;
+    assert_eq!(text(&all(&model, ask(&[])).await.0), "Hello 世界");
+    assert_eq!(bench.pids("pid").len(), 1);
 }

@@ -156,12 +156,15 @@ fn bounded(schema: &Value, depth: usize) -> Value {
 }
 
 /// The grammar of a decision behind [`BEGIN`], in llguidance's Lark: compact JSON, nothing else.
-pub(super) fn grammar(tools: &[Offered]) -> String {
-    let mut text = String::from("start: direct");
-    for place in 0..tools.len() {
-        let _ = write!(text, " | t{place}");
+/// `direct`: whether it may decide against all of them.
+pub(super) fn grammar(tools: &[Offered], direct: bool) -> String {
+    let mut ways: Vec<String> = (0..tools.len()).map(|place| format!("t{place}")).collect();
+    let mut text = String::new();
+    if direct {
+        ways.push("direct".to_owned());
+        let _ = writeln!(text, "direct: {}", quoted(&format!("{DIRECT}\"}}")));
     }
-    let _ = writeln!(text, "\ndirect: {}", quoted(&format!("{DIRECT}\"}}")));
+    let _ = writeln!(text, "start: {}", ways.join(" | "));
     for (place, tool) in tools.iter().enumerate() {
         let mut schema = tool.arguments.clone();
         if let Some(schema) = schema.as_object_mut() {
@@ -176,42 +179,53 @@ pub(super) fn grammar(tools: &[Offered]) -> String {
     text
 }
 
+/// True when the message names a file and a tool takes files: then one is wanted, though a small model is
+/// tempted to make the file up.
+pub(super) fn speaks_of_a_file(message: &str, tools: &[Offered]) -> bool {
+    let takes_files = |tool: &Offered| {
+        let properties = tool.arguments.get("properties").and_then(Value::as_object);
+        words(&tool.name).contains("file") || properties.is_some_and(|p| p.contains_key("path"))
+    };
+    let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let named = message.split(|c: char| !part(c)).any(|word| {
+        word.trim_matches(['.', '-']).rsplit_once('.').is_some_and(|(stem, end)| {
+            let address = ["com", "org", "net", "io", "cn", "de", "gov", "edu"].contains(&end);
+            let end = (1..=5).contains(&end.len()) && end.starts_with(|c: char| c.is_ascii_alphabetic());
+            !stem.is_empty() && end && !address && (stem.len() > 1 || word.len() > 4)
+        })
+    });
+    named && tools.iter().any(takes_files)
+}
+
 /// A text as Lark wants it.
 fn quoted(text: &str) -> String {
     Value::String(text.to_owned()).to_string()
 }
 
-/// The prompt of a decision. It begins the same as long as the tools do, so it is read once.
-pub(super) fn system(tools: &[Offered]) -> String {
-    let mut text = String::from(
-        "You are Parley. You choose the one tool that gets what the user asks for. You write only JSON.\n\nTools:\n",
-    );
+/// What every decision among these tools begins with.
+pub(super) fn beginning(tools: &[Offered]) -> Vec<Line> {
+    let mut lines = vec![Line { role: "system", content: system(tools) }];
+    lines.extend(examples(tools));
+    lines
+}
+
+/// The prompt of a decision. It begins the same as long as the tools do, so it is read once; and it is short,
+/// since on one core every ten tokens take up to half a second. What arguments look like, [`examples`] show.
+fn system(tools: &[Offered]) -> String {
+    let mut text = String::from("You are Parley. Choose the one tool that gets what the user asks for.\n");
     for tool in tools {
-        let description: String = tool.spec.description.chars().take(200).collect();
-        let _ = writeln!(text, "- {}: {}", tool.name, description.trim());
         let shown = tool.arguments.get("properties").and_then(Value::as_object);
-        for (name, _) in shown.into_iter().flatten() {
-            let about = tool.spec.schema.pointer(&format!("/properties/{}/description", escaped(name)));
-            let about = without_examples(about.and_then(Value::as_str).unwrap_or_default());
-            let about: String = about.chars().take(120).collect();
-            let _ = writeln!(text, "    {name}: {about}");
-        }
+        let names: Vec<&str> = shown.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+        let description: String = tool.spec.description.chars().take(160).collect();
+        let _ = writeln!(text, "- {}({}): {}", tool.name, names.join(", "), description.trim());
     }
     let _ = write!(
         text,
-        "- {DIRECT}: No tool is needed: a greeting, thanks, small talk, general knowledge, arithmetic, \
-         translating or writing something in the chat.\n\n\
-         Use a tool when the user speaks of their files or folders. Otherwise {DIRECT}."
+        "- {DIRECT}: for a greeting, thanks, general knowledge, arithmetic, a poem, a translation, writing \
+         something in the chat.\nUse a tool only when the user speaks of their files or folders or of something \
+         a tool can look up or do."
     );
     text
-}
-
-/// A description up to its examples: a small model copies them into its calls.
-fn without_examples(description: &str) -> String {
-    let lower = description.to_ascii_lowercase();
-    let cut = ["for example", "e.g.", "such as", "例如"].iter().filter_map(|mark| lower.find(mark)).min();
-    let kept = cut.and_then(|at| description.get(..at)).unwrap_or(description);
-    kept.trim_end_matches([' ', ',', '(', ';', ':', '-']).to_owned()
 }
 
 fn escaped(name: &str) -> String {
@@ -219,15 +233,13 @@ fn escaped(name: &str) -> String {
 }
 
 /// Made-up exchanges that show what a decision looks like. Without them a small model calls a tool for "hello".
-pub(super) fn examples(tools: &[Offered]) -> Vec<Line> {
+fn examples(tools: &[Offered]) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut show = |question: String, decision: Value| {
         lines.push(Line { role: "user", content: question });
         lines.push(Line { role: "assistant", content: decision.to_string() });
     };
-    let mut direct =
-        ["Hello!", "What is the capital of Peru?", "Translate “good night” into Spanish.", "谢谢！"]
-            .into_iter();
+    let mut direct = ["Hello!", "What is the capital of Peru?", "Write a short story.", "谢谢！"].into_iter();
     for tool in tools {
         if let Some(question) = direct.next() {
             show(question.to_owned(), json!({"tool": DIRECT}));

@@ -68,5 +68,21 @@ fn a_decision_is_read_or_refused() {
 #[test]
 fn a_text_with_quotes_stays_inside_the_grammar() {
     let offered = offer(&[tool("a\"b", "", json!({}))], "");
-    assert!(grammar(&offered).contains(r#""a\"b\",\"arguments\":""#));
+    assert!(grammar(&offered, true).contains(r#""a\"b\",\"arguments\":""#));
+}
+
+#[test]
+fn a_file_that_is_named_wants_a_tool_that_takes_files() {
+    let schema = json!({"properties": {"path": {"type": "string"}}, "required": ["path"]});
+    let files = offer(&[tool("f__read_file", "", schema)], "");
+    for message in ["Summarize report.md for me", "帮我总结一下 report.md", "What does a/b-1.tar.gz say?"]
+    {
+        assert!(speaks_of_a_file(message, &files), "{message}");
+    }
+    for message in ["Hello. How are you?", "Go to example.com", "It costs 3.50", "e.g. this", "你好。"] {
+        assert!(!speaks_of_a_file(message, &files), "{message}");
+    }
+    let weather = offer(&[tool("w__weather", "", json!({}))], "");
+    assert!(!speaks_of_a_file("Summarize report.md", &weather));
+    assert!(!grammar(&files, false).contains("answer_directly"));
 }

@@ -40,6 +40,8 @@ if plan.get("noise"):
     sys.stdout.write("loading...\n{\"event\":\"surprise\"}\n\xff\n")
 if plan.get("deaf"):
     time.sleep(300)
+if plan.get("slow_load"):
+    time.sleep(1)
 say(event="ready", context=4096, threads=1)
 if plan.get("die_idle") and once("died"):
     os.kill(os.getpid(), 9)

@@ -135,17 +135,18 @@ impl Helper {
             let tail = Arc::new(Mutex::new(String::new()));
             let writing = write(stdin, to_write);
             let reading = async {
-                // stderr is drained until it closes, which may be after stdout: a grandchild can hold it.
                 tokio::join!(
                     read(stdout, |line| hear(&line, &listening, &phase)),
-                    timeout(GRACE * 3600, read(stderr, |line| keep(&tail, &line))),
+                    read(stderr, |line| keep(&tail, &line)),
                 )
             };
+            let mut reading = std::pin::pin!(reading);
             tokio::select! {
                 () = writing => {}
-                _ = reading => {}
+                _ = &mut reading => {}
                 _ = gone => {}
-                _ = child.wait() => {}
+                // Its last words are still in the pipe.
+                _ = child.wait() => drop(timeout(GRACE, &mut reading).await),
             }
             // The pipes are closed now, which is how it is told to end.
             let how = end(&mut child).await;
