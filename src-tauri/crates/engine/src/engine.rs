@@ -78,12 +78,12 @@ impl Engine {
         let chats = Chats::new(Arc::clone(&core), connections.clone(), shelf.clone());
         let engine = Self { inner: Arc::new(Inner { core, connections, shelf, chats }) };
         engine.settings_read();
+        // Before anything starts: a secret that moves away later would look like a changed connection. It takes
+        // time only in the rare case that there is one to move.
+        secrets::clean_files(engine.core()).await;
         engine.connections().reconcile();
         let starting = engine.clone();
-        engine.core().tasks.spawn(async move {
-            secrets::clean_files(starting.core()).await;
-            starting.shelf().refresh().await;
-        });
+        engine.core().tasks.spawn(async move { starting.shelf().refresh().await });
         watch::files(&engine);
         Ok(engine)
     }
@@ -102,6 +102,7 @@ impl Engine {
     pub async fn stop(&self) {
         self.chats().stop_all().await;
         self.core().gate.inbox().close_all(contract::AskOutcome::Withdrawn);
+        self.core().gate.inbox().settled().await;
         self.shelf().stop();
         self.connections().stop().await;
         self.core().token.cancel();

@@ -41,13 +41,17 @@ pub(crate) fn files(engine: &Engine) {
                 () = token.cancelled() => return,
             }
             while tokio::time::timeout(QUIET, changed.recv()).await.is_ok_and(|heard| heard.is_some()) {}
-            if engine.core().mcp_file.reload() {
+            let connections = engine.core().mcp_file.reload();
+            let settings = engine.core().settings_file.reload();
+            if connections || settings {
+                secrets::clean_files(engine.core()).await;
+            }
+            if connections {
                 engine.connections().reconcile();
             }
-            if engine.core().settings_file.reload() {
+            if settings {
                 engine.settings_read();
             }
-            secrets::clean_files(engine.core()).await;
             engine.shelf().refresh().await;
         }
     });

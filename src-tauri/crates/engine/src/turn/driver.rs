@@ -14,7 +14,7 @@ use contract::{
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -80,6 +80,8 @@ struct Driver {
     wait: Duration,
     text: Option<Text>,
     calls: BTreeMap<CallKey, Call>,
+    /// Ends when the call before has asked or needs no question, so that questions open in the order of the calls.
+    asked: Option<oneshot::Receiver<()>>,
     ordinal: u32,
     save_at: Option<Instant>,
 }
@@ -101,6 +103,7 @@ pub(crate) async fn drive(job: Job) {
         wait: Duration::ZERO,
         text: None,
         calls: BTreeMap::new(),
+        asked: None,
         ordinal: *last.as_ref().unwrap_or(&0),
         save_at: None,
         job,
@@ -307,10 +310,20 @@ impl Driver {
         let (core, round, news) = (Arc::clone(&self.job.core), Arc::clone(round), self.news.clone());
         let (item, call) = (open.item.clone(), open.call.clone());
         let (turn, own) = (self.job.token.clone(), open.token.clone());
+        let permitted = news.clone();
+        let (asked, own_turn) = oneshot::channel();
+        let before = self.asked.replace(own_turn);
         self.tasks.spawn(async move {
-            let asking = || drop(news.send(News::Asking(key)));
+            if let Some(before) = before {
+                // The other side is dropped, not sent: either way the wait is over.
+                let _ = before.await;
+            }
+            let asking = move || {
+                drop(asked);
+                drop(news.send(News::Asking(key)));
+            };
             let permission = call::authorize(&core, &round, &item, &call, &turn, &own, asking).await;
-            let _ = news.send(News::Permission(key, permission));
+            let _ = permitted.send(News::Permission(key, permission));
         });
     }
 
