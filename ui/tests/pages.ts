@@ -26,7 +26,7 @@ export const servers: Server[] = [
 ];
 
 function tool(name: string, title: string, level: Level, rule: ToolInfo["rule"] = "ask", claimed = false): ToolInfo {
-  const rules: ToolInfo["rules"] = level === "L3" ? ["ask"] : level === "L2" ? ["ask", "never"] : ["ask", "always", "never"];
+  const rules: ToolInfo["rules"] = level === "L3" ? ["ask", "never"] : level === "L2" ? ["ask", "never"] : ["ask", "always", "never"];
   return { name, title, description: null, level, claimed, rule, rules };
 }
 
