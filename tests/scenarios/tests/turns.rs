@@ -299,7 +299,7 @@ async fn a_file_that_commands_the_model_gets_nothing_without_the_usual_question(
     let trash = run.ask().await;
     assert_eq!(
         (trash.level, trash.options.as_slice()),
-        (Level::L3, [AskOption::Deny, AskOption::AllowOnce, AskOption::Never].as_slice())
+        (Level::L3, [AskOption::Deny, AskOption::AllowOnce].as_slice())
     );
     run.answer(&trash.id, AskOption::Deny).await;
     run.turn_end().await;

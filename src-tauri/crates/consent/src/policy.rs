@@ -103,8 +103,9 @@ pub fn options(request: &Request) -> Vec<AskOption> {
 pub fn permits(request: &Request, option: AskOption) -> bool {
     match request.kind {
         SubjectKind::Tool => match option {
-            AskOption::Deny | AskOption::AllowOnce | AskOption::Never => true,
+            AskOption::Deny | AskOption::AllowOnce => true,
             AskOption::AllowChat => request.conversation.is_some() && request.level <= Level::L2,
+            AskOption::Never => request.level <= Level::L2,
             AskOption::AllowAlways => request.level <= Level::L1,
         },
         SubjectKind::Launch | SubjectKind::Connect => match option {
@@ -127,7 +128,8 @@ pub fn permits(request: &Request, option: AskOption) -> bool {
 pub fn rules(level: Level) -> Vec<ToolRule> {
     match level {
         Level::L0 | Level::L1 => vec![ToolRule::Ask, ToolRule::Always, ToolRule::Never],
-        Level::L2 | Level::L3 => vec![ToolRule::Ask, ToolRule::Never],
+        Level::L2 => vec![ToolRule::Ask, ToolRule::Never],
+        Level::L3 => vec![ToolRule::Ask],
     }
 }
 
