@@ -56,11 +56,19 @@ for (const [name, scripts, code] of refusals) {
   });
 }
 
-test("too many requests: it says until when, and the turn ends", async () => {
+test("too many requests for long: it says until when, and the turn ends", async () => {
   await open();
-  model.next(...always(refuse(429, "Rate limit reached", { "retry-after": "120" })));
+  model.next(...always(refuse(429, "Rate limit reached", { "retry-after": "600" })));
   await page.send("Hello");
   await error("model.rate_limited");
+  await page.hasNot("stop");
+});
+
+test("too many requests for a moment: it waits and goes on by itself", async () => {
+  await open();
+  model.next(refuse(429, "Rate limit reached", { "retry-after": "1" }), say("Here I am."));
+  await page.send("Hello");
+  await answered("Here I am.");
 });
 
 test("a cut line keeps what was said and offers to go on", async () => {

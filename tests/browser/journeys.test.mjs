@@ -76,7 +76,7 @@ test("allowed for this chat, another chat still asks", async () => {
 });
 
 test("a writing tool is never offered for always, and writes only after the yes", async () => {
-  model.next(want("files__write_file", { path: "new.txt", content: "hello" }), say("Written."));
+  model.next(want("files__write_file", { path: "new.txt", text: "hello" }), say("Written."));
   await page.send("Write it");
   await page.has('[data-testid="ask"][data-kind="tool"]');
   assert.equal(await page.at("ask-allow-always").count(), 0);
@@ -92,6 +92,7 @@ test("a chat is renamed, found by its content, and deleted", async () => {
   await page.send("Which is the capital of Peru?");
   await answered("Lima");
 
+  await page.click_("chat-menu");
   await page.click_("chat-rename");
   await page.keyboard.press("Control+A");
   await page.keyboard.type("Geography");
@@ -105,8 +106,9 @@ test("a chat is renamed, found by its content, and deleted", async () => {
   await page.at("chat-search").fill("");
 
   await page.click_("chat-item");
+  await page.click_("chat-menu");
   await page.click_("chat-delete");
-  await page.getByRole("alertdialog").or(page.getByRole("dialog")).getByRole("button", { name: /delete/i }).click();
+  await page.click_("chat-delete-confirm");
   await page.hasNot("chat-item");
 });
 
@@ -198,10 +200,11 @@ test("the language changes at once, and is kept", async () => {
 
 test("a message is written, sent and stopped with the keyboard alone", async () => {
   model.next(hang("Working"));
+  await page.keyboard.press("Control+l");
   await page.keyboard.type("Hello by keyboard");
   await page.keyboard.press("Enter");
   await page.see(ANSWER, "Working");
-  await page.keyboard.press("Escape");
+  await page.keyboard.press("Control+.");
   await page.has(`${ANSWER}[data-status="interrupted"]`);
 });
 
