@@ -202,6 +202,9 @@ impl Held<'_> {
             }
             chain.push(LlamaSampler::from(matcher));
         }
+        // A small model that repeats itself does so for ever; this makes the next word of a repetition dear. It
+        // counts what the model itself said, so quoting a file stays free.
+        chain.push(LlamaSampler::dry(self.model, 0.8, 1.75, 6, 512, ["\n", "\"", ":"]));
         if prompt.temperature > 0.0 {
             chain.push(LlamaSampler::top_k(40));
             chain.push(LlamaSampler::top_p(0.9, 1));

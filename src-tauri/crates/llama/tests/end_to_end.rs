@@ -10,9 +10,11 @@ mod files;
 const FILE: &str = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf";
 
 fn model() -> Local {
-    let folder = std::env::var_os("PARLEY_MODELS").expect(
-        "set PARLEY_MODELS to the folder with the models (scripts/fetch-model --small FOLDER fills it)",
-    );
+    let Some(folder) = std::env::var_os("PARLEY_MODELS") else {
+        panic!(
+            "set PARLEY_MODELS to the folder with the models; scripts/fetch-model --small FOLDER fills it"
+        );
+    };
     let file = PathBuf::from(folder).join(FILE);
     assert!(file.is_file(), "{} is missing: run scripts/fetch-model --small on that folder", file.display());
     let options = LocalOptions { threads: Some(1), context: Some(4096) };
@@ -29,10 +31,11 @@ async fn answer(model: &Local, messages: &[Message]) -> (Option<Call>, String) {
     let (mut call, mut text) = (None, String::new());
     let mut stream = model.stream(request);
     while let Some(event) = stream.next().await {
-        match event.expect("the model answers") {
-            Event::Call(made) => call = Some(made),
-            Event::Text(more) => text.push_str(&more),
-            Event::Reasoning(_) | Event::Usage { .. } | Event::Stop(_) | Event::Replay(_) => {}
+        match event {
+            Ok(Event::Call(made)) => call = Some(made),
+            Ok(Event::Text(more)) => text.push_str(&more),
+            Ok(Event::Reasoning(_) | Event::Usage { .. } | Event::Stop(_) | Event::Replay(_)) => {}
+            Err(error) => panic!("no answer: {error}"),
         }
     }
     (call, text)

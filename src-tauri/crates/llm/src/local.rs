@@ -196,7 +196,7 @@ impl Inner {
             let mut messages = choice::beginning(&tools);
             messages.push(helper::Line { role: "user", content: String::new() });
             // The grammar is compiled ahead, too.
-            let grammar = Some(choice::grammar(&tools, true));
+            let grammar = Some(choice::grammar(&tools, "", true));
             prompts.push(Prompt { slot: DECIDE, messages, grammar, ..Prompt::default() });
         }
         let messages = prompt::beginning(&request.system, &(self.today)());
@@ -386,12 +386,11 @@ impl Inner {
             turn.rounds.iter().map(|(call, result)| (call.clone(), prompt::shorten(result, 400))).collect();
         let mut messages = choice::beginning(tools);
         messages.extend(choice::question(&prompt::shorten(&turn.question, 600), &rounds, tools));
-        let may_talk = !turn.rounds.is_empty() || !choice::speaks_of_a_file(&turn.question, tools);
         let prompt = Prompt {
             slot: DECIDE,
             messages,
             begin: choice::BEGIN.to_owned(),
-            grammar: Some(choice::grammar(tools, may_talk)),
+            grammar: Some(choice::grammar(tools, &turn.question, rounds.is_empty())),
             max_tokens: DECISION_TOKENS,
             ..Prompt::default()
         };

@@ -156,16 +156,24 @@ fn bounded(schema: &Value, depth: usize) -> Value {
 }
 
 /// The grammar of a decision behind [`BEGIN`], in llguidance's Lark: compact JSON, nothing else.
-/// `direct`: whether it may decide against all of them.
-pub(super) fn grammar(tools: &[Offered], direct: bool) -> String {
-    let mut ways: Vec<String> = (0..tools.len()).map(|place| format!("t{place}")).collect();
+/// `message` decides what stands to choice: without words that ask for it nothing is written, moved or deleted,
+/// and where a file is named, a tool is used.
+pub(super) fn grammar(tools: &[Offered], message: &str, first: bool) -> String {
+    let open = |tool: &Offered| asked_for(&tool.spec.name, message);
+    let mut ways: Vec<String> = tools
+        .iter()
+        .enumerate()
+        .filter(|(_, tool)| open(tool))
+        .map(|(place, _)| format!("t{place}"))
+        .collect();
+    let direct = ways.is_empty() || !(first && speaks_of_a_file(message, tools));
     let mut text = String::new();
     if direct {
         ways.push("direct".to_owned());
         let _ = writeln!(text, "direct: {}", quoted(&format!("{DIRECT}\"}}")));
     }
     let _ = writeln!(text, "start: {}", ways.join(" | "));
-    for (place, tool) in tools.iter().enumerate() {
+    for (place, tool) in tools.iter().enumerate().filter(|(_, tool)| open(tool)) {
         let mut schema = tool.arguments.clone();
         if let Some(schema) = schema.as_object_mut() {
             schema.insert(
@@ -179,22 +187,81 @@ pub(super) fn grammar(tools: &[Offered], direct: bool) -> String {
     text
 }
 
+/// Kinds of tools that change something: words in their names; and beginnings of the words, English and Chinese,
+/// by which people ask for them.
+const CHANGES: [(&[&str], &[&str], &[&str]); 3] = [
+    (
+        &["write", "create", "save", "append", "edit"],
+        &[
+            "writ", "creat", "sav", "mak", "new", "add", "put", "append", "insert", "note", "stor", "replac",
+            "overwrit", "edit", "chang", "updat", "correct", "fix",
+        ],
+        &["写", "建", "保存", "存", "添", "加", "生成", "记", "改", "更新", "替换", "放"],
+    ),
+    (
+        &["move", "rename"],
+        &["mov", "renam", "call", "put", "archiv", "sort", "organi", "chang"],
+        &["移", "改名", "重命名", "更名", "命名", "挪", "放", "整理", "叫"],
+    ),
+    (
+        &["trash", "delete", "remove"],
+        &["delet", "remov", "trash", "rid", "eras", "bin", "throw", "clean", "clear", "discard"],
+        &["删", "移除", "清", "丢", "扔", "回收站", "垃圾", "去掉"],
+    ),
+];
+const SAVED_WORDS: [&str; 5] = ["file", "document", "folder", "sav", "note"];
+const SAVED_SIGNS: [&str; 5] = ["文件", "文档", "保存", "存", "笔记"];
+/// By these a message is taken for English; of another language we know no verbs and trust the model.
+const ENGLISH: [&str; 24] = [
+    "a", "an", "and", "are", "can", "do", "for", "from", "how", "in", "is", "it", "me", "my", "of", "on",
+    "please", "the", "there", "this", "to", "what", "where", "you",
+];
+
+/// False when the tool changes something and nothing in the message asks for that. A small model reaches for
+/// "write" at every poem; and what a file says is not in the message.
+fn asked_for(tool: &str, message: &str) -> bool {
+    let named = words(&tool.replace('_', " "));
+    let Some((own, verbs, signs)) = CHANGES.iter().find(|(own, ..)| own.iter().any(|w| named.contains(*w)))
+    else {
+        return true;
+    };
+    let lower = message.to_lowercase();
+    let spoken: Vec<&str> =
+        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    let chinese = lower.chars().any(|c| matches!(u32::from(c), 0x4E00..=0x9FFF));
+    let has = |verbs: &[&str], signs: &[&str]| {
+        spoken.iter().any(|word| verbs.iter().any(|verb| word.starts_with(verb)))
+            || signs.iter().any(|sign| lower.contains(sign))
+    };
+    if has(verbs, signs) {
+        // Something can be written in the chat, too.
+        let writes = own.contains(&"write");
+        return !writes || names_a_file(message) || has(&SAVED_WORDS, &SAVED_SIGNS);
+    }
+    let english = spoken.iter().any(|word| ENGLISH.contains(word));
+    !(chinese || english)
+}
+
 /// True when the message names a file and a tool takes files: then one is wanted, though a small model is
 /// tempted to make the file up.
-pub(super) fn speaks_of_a_file(message: &str, tools: &[Offered]) -> bool {
+fn speaks_of_a_file(message: &str, tools: &[Offered]) -> bool {
     let takes_files = |tool: &Offered| {
         let properties = tool.arguments.get("properties").and_then(Value::as_object);
         words(&tool.name).contains("file") || properties.is_some_and(|p| p.contains_key("path"))
     };
+    names_a_file(message) && tools.iter().any(takes_files)
+}
+
+/// True when a word of the message looks like `notes.txt`.
+fn names_a_file(message: &str) -> bool {
     let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    let named = message.split(|c: char| !part(c)).any(|word| {
+    message.split(|c: char| !part(c)).any(|word| {
         word.trim_matches(['.', '-']).rsplit_once('.').is_some_and(|(stem, end)| {
             let address = ["com", "org", "net", "io", "cn", "de", "gov", "edu"].contains(&end);
             let end = (1..=5).contains(&end.len()) && end.starts_with(|c: char| c.is_ascii_alphabetic());
             !stem.is_empty() && end && !address && (stem.len() > 1 || word.len() > 4)
         })
-    });
-    named && tools.iter().any(takes_files)
+    })
 }
 
 /// A text as Lark wants it.

@@ -68,7 +68,7 @@ fn a_decision_is_read_or_refused() {
 #[test]
 fn a_text_with_quotes_stays_inside_the_grammar() {
     let offered = offer(&[tool("a\"b", "", json!({}))], "");
-    assert!(grammar(&offered, true).contains(r#""a\"b\",\"arguments\":""#));
+    assert!(grammar(&offered, "", true).contains(r#""a\"b\",\"arguments\":""#));
 }
 
 #[test]
@@ -84,5 +84,29 @@ fn a_file_that_is_named_wants_a_tool_that_takes_files() {
     }
     let weather = offer(&[tool("w__weather", "", json!({}))], "");
     assert!(!speaks_of_a_file("Summarize report.md", &weather));
-    assert!(!grammar(&files, false).contains("answer_directly"));
+    assert!(!grammar(&files, "Summarize report.md", true).contains("answer_directly"));
+    assert!(grammar(&files, "Summarize report.md", false).contains("answer_directly"));
+}
+
+#[test]
+fn nothing_is_changed_that_nobody_asked_to_change() {
+    for (tool, message, open) in [
+        ("write_file", "Write me a short poem about rain", false),
+        ("write_file", "写一首关于雨的短诗", false),
+        ("write_file", "Summarize report.md for me", false),
+        ("write_file", "Create a file called todo.txt", true),
+        ("write_file", "Save that as a document", true),
+        ("write_file", "新建一个文件 todo.txt", true),
+        ("move_file", "Rename draft.txt to final.txt", true),
+        ("move_file", "把 draft.txt 改名为 final.txt", true),
+        ("move_file", "What does notes.txt say?", false),
+        ("trash_file", "Delete old.txt", true),
+        ("trash_file", "删除 old.txt", true),
+        ("trash_file", "What does notes.txt say?", false),
+        // No language whose verbs we know.
+        ("trash_file", "Borra old.txt", true),
+        ("read_file", "Hello", true),
+    ] {
+        assert_eq!(asked_for(&format!("files__{tool}"), message), open, "{tool}: {message}");
+    }
 }
