@@ -242,7 +242,8 @@ mod tests {
         assert_eq!(repair_arguments(&wide, json!({"a": "1"})), json!({"a": "1"}));
         drop(check_arguments(&branching, &deep));
         drop(check_arguments(&backtracking, &json!({"a": "a".repeat(60)})));
-        assert!(before.elapsed() < std::time::Duration::from_secs(2));
+        // A second or so without optimisation, on a busy machine several; unbounded it would be centuries.
+        assert!(before.elapsed() < std::time::Duration::from_secs(30));
     }
 
     #[test]

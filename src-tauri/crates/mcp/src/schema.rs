@@ -10,7 +10,7 @@ const DEPTH: usize = 64;
 
 /// Most visits of a subschema to a value that one check may take. A schema of a few lines can ask for more than the
 /// age of the universe, by doubling at each reference or each level.
-const VISITS: u32 = 200_000;
+const VISITS: u32 = 100_000;
 
 /// A compiled schema.
 pub(crate) struct Checker {

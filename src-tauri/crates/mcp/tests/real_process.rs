@@ -22,10 +22,10 @@ fn peer() -> PathBuf {
             let me = std::env::current_exe().unwrap();
             let program =
                 me.ancestors().nth(2).unwrap().join(format!("peer-server{}", std::env::consts::EXE_SUFFIX));
-            let source =
-                Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/peers/src/bin/peer_server.rs");
+            let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/peers/src/bin");
             let written = |path: &Path| path.metadata().and_then(|meta| meta.modified()).ok();
-            if written(&program).is_none_or(|built| written(&source).is_none_or(|source| built < source)) {
+            let changed = ["peer_server.rs", "peer_server/tools.rs"].map(|file| written(&sources.join(file)));
+            if written(&program).is_none_or(|built| changed.iter().any(|source| *source > Some(built))) {
                 let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
                 let status = std::process::Command::new(cargo)
                     .args(["build", "--quiet", "-p", "parley-peers", "--bin", "peer-server"])
