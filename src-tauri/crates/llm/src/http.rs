@@ -2,6 +2,7 @@
 
 use crate::{ModelError, ModelErrorKind};
 use std::error::Error as _;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// How long a name look-up, a connection and its TLS greeting may take together.
@@ -18,23 +19,20 @@ pub struct Http {
 }
 
 impl Http {
-    /// A pool with the default limits: 60 s to the first byte and between any two.
+    /// The default limits: 60 s to the first byte and between any two. All share one pool: reading the system's
+    /// certificates takes longer than many a request.
     ///
     /// # Errors
     /// [`ModelErrorKind::Offline`] when the system's certificates or proxy settings cannot be used.
     pub fn new() -> Result<Self, ModelError> {
-        let redirect = reqwest::redirect::Policy::custom(|attempt| {
-            let same =
-                attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
-            // Stopping hands the redirect itself back, which is then told apart by its status.
-            if same && attempt.previous().len() < 5 { attempt.follow() } else { attempt.stop() }
-        });
-        let client = reqwest::Client::builder()
-            .redirect(redirect)
-            .connect_timeout(CONNECT)
-            .user_agent(concat!("Parley/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| unreachable(&error))?;
+        static POOL: OnceLock<reqwest::Client> = OnceLock::new();
+        let client = match POOL.get() {
+            Some(client) => client.clone(),
+            None => {
+                let client = build().map_err(|error| unreachable(&error))?;
+                POOL.get_or_init(|| client).clone()
+            }
+        };
         Ok(Self { client, idle: Duration::from_secs(60) })
     }
 
@@ -44,6 +42,19 @@ impl Http {
         self.idle = limit;
         self
     }
+}
+
+fn build() -> reqwest::Result<reqwest::Client> {
+    let redirect = reqwest::redirect::Policy::custom(|attempt| {
+        let same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+        // Stopping hands the redirect itself back, which is then told apart by its status.
+        if same && attempt.previous().len() < 5 { attempt.follow() } else { attempt.stop() }
+    });
+    reqwest::Client::builder()
+        .redirect(redirect)
+        .connect_timeout(CONNECT)
+        .user_agent(concat!("Parley/", env!("CARGO_PKG_VERSION")))
+        .build()
 }
 
 /// A request that got no answer, in the vocabulary. The address is left out: it may carry a key.
