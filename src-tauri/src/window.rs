@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tauri::utils::config::Color;
 use tauri::webview::NewWindowResponse;
-use tauri::{App, AppHandle, Manager, RunEvent, Theme, Url, WebviewUrl, WebviewWindowBuilder};
+use tauri::{App, AppHandle, Manager, RunEvent, Theme, Url, WebviewUrl, WebviewWindow, WebviewWindowBuilder};
 
 /// The window's name in capabilities and look-ups.
 pub(crate) const LABEL: &str = "main";
@@ -99,6 +99,35 @@ fn open(app: &App, home: &Path) -> tauri::Result<()> {
     if theme.is_none() && window.theme().is_ok_and(|system| system == Theme::Dark) {
         window.set_background_color(Some(DARK))?;
     }
+    reload_after_crash(&window)
+}
+
+/// The page runs in a process of its own, which may crash or be killed while the engine goes on. The page is then
+/// loaded again and finds everything where it was, unless it only crashes again and again.
+#[cfg(target_os = "linux")]
+fn reload_after_crash(window: &WebviewWindow) -> tauri::Result<()> {
+    use std::cell::RefCell;
+    use std::time::Instant;
+    use webkit2gtk::WebViewExt;
+    const MOST: usize = 3;
+    const WITHIN: Duration = Duration::from_secs(60);
+    window.with_webview(|view| {
+        let crashes = RefCell::new(Vec::<Instant>::new());
+        view.inner().connect_web_process_terminated(move |view, reason| {
+            tracing::error!(?reason, "the page's process ended");
+            let mut crashes = crashes.borrow_mut();
+            crashes.retain(|at| at.elapsed() < WITHIN);
+            crashes.push(Instant::now());
+            if crashes.len() <= MOST {
+                view.reload();
+            }
+        });
+    })
+}
+
+/// Elsewhere the system's web view does that itself.
+#[cfg(not(target_os = "linux"))]
+fn reload_after_crash(_window: &WebviewWindow) -> tauri::Result<()> {
     Ok(())
 }
 

@@ -13,7 +13,7 @@ let desktop;
 before(async () => (desktop = await openDesktop()));
 after(() => desktop.close());
 
-const painted = (home, times = 1) => until("the first paint in the log", () => log(home).split("painted").length > times);
+const painted = (home, times = 1) => until("the first paint in the log", () => log(home).split("painted\n").length > times);
 
 test("a first start paints and welcomes, and the welcome ends in an empty chat", async () => {
   const home = freshHome({ granted: false });
@@ -102,6 +102,22 @@ test("a window that stays white starts again once with safe drawing, and remembe
     await until("safe drawing from the start", () => safe(next.pid));
   } finally {
     await next.stop();
+    home.remove();
+  }
+});
+
+test("a page whose process crashes is loaded again; the app and its connections go on", async () => {
+  const home = freshHome();
+  const app = startApp(desktop, home);
+  try {
+    await painted(home);
+    const named = (name) => tree(app.pid).find((one) => one.name === name);
+    const files = await until("the files connection", () => named("parley-files"));
+    process.kill(named("WebKitWebProces").pid, "SIGKILL");
+    await painted(home, 2);
+    assert.equal(named("parley-files").pid, files.pid);
+  } finally {
+    await app.stop();
     home.remove();
   }
 });
