@@ -1,5 +1,5 @@
 //! How well and how fast a model file does its work here:
-//! `measure HELPER MODEL.gguf [decide|turns]`. Prints a line for each prompt and the figures at the end.
+//! `measure HELPER MODEL.gguf [decide|fresh|turns]`. Prints a line for each prompt and the figures at the end.
 
 use futures::StreamExt as _;
 use llm::{Call, Event, Local, LocalOptions, LocalState, Message, Model as _, Request, ToolSpec};
@@ -45,6 +45,30 @@ const CHINESE: [(&str, &[&str], &str); 14] = [
     ("谢谢你！", &[], ""),
 ];
 
+/// Prompts that nothing was adjusted to.
+const FRESH: [(&str, &[&str], &str); 20] = [
+    ("Can you open meeting.docx and tell me who was there?", &["read_file"], "meeting.docx"),
+    ("I need to know what's inside the Taxes folder", &["list_folder"], "Taxes"),
+    ("Do I have any spreadsheets? Look for xlsx", &["find_files"], "xlsx"),
+    ("Look through my files for the phrase 'rent increase'", &["search_text"], "rent increase"),
+    ("Save a note named ideas.md saying: call the plumber", &["write_file"], "ideas.md"),
+    ("Please move photo.jpg into the Pictures folder", &["move_file"], "photo.jpg"),
+    ("Throw away the file junk.log", &["trash_file"], "junk.log"),
+    ("How many days are there in a leap year?", &[], ""),
+    ("Tell me a joke", &[], ""),
+    ("Good morning", &[], ""),
+    ("打开 meeting.docx，告诉我谁参加了", &["read_file"], "meeting.docx"),
+    ("“税务”文件夹里都有什么？", &["list_folder"], "税务"),
+    ("我有没有 xlsx 表格？找一下", &["find_files"], "xlsx"),
+    ("在我的文件里搜索“涨房租”", &["search_text"], "涨房租"),
+    ("把“给水管工打电话”保存到 ideas.md", &["write_file"], "ideas.md"),
+    ("请把 photo.jpg 移到 Pictures 文件夹", &["move_file"], "photo.jpg"),
+    ("把 junk.log 扔进回收站", &["trash_file"], "junk.log"),
+    ("闰年有多少天？", &[], ""),
+    ("讲个笑话", &[], ""),
+    ("早上好", &[], ""),
+];
+
 /// Whole turns: the question, what a tool would give, a text the answer must hold.
 const TURNS: [(&str, &str); 6] = [
     ("What does notes.txt say?", "Tuesday"),
@@ -71,10 +95,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .await?;
     writeln!(out, "{:?} after {:?}", *state.borrow(), started.elapsed())?;
     match what.as_str() {
-        "decide" => {
-            for (language, prompts) in [("en", &ENGLISH), ("zh", &CHINESE)] {
+        "decide" | "fresh" => {
+            let sets: &[(&str, &[(&str, &[&str], &str)])] =
+                if what == "fresh" { &[("fresh", &FRESH)] } else { &[("en", &ENGLISH), ("zh", &CHINESE)] };
+            for (language, prompts) in sets {
                 let mut right = 0;
-                for (question, tools, holds) in prompts {
+                for (question, tools, holds) in prompts.iter() {
                     let begun = Instant::now();
                     let (call, text) = first(&model, question).await?;
                     let time = begun.elapsed();

@@ -209,6 +209,10 @@ const CHANGES: [(&[&str], &[&str], &[&str]); 3] = [
         &["删", "移除", "清", "丢", "扔", "回收站", "垃圾", "去掉"],
     ),
 ];
+const SEARCHES: ([&str; 8], [&str; 6]) = (
+    ["search", "look", "find", "mention", "contain", "which", "word", "phrase"],
+    ["搜", "查", "找", "哪", "提到", "包含"],
+);
 const SAVED_WORDS: [&str; 5] = ["file", "document", "folder", "sav", "note"];
 const SAVED_SIGNS: [&str; 5] = ["文件", "文档", "保存", "存", "笔记"];
 /// By these a message is taken for English; of another language we know no verbs and trust the model.
@@ -221,10 +225,17 @@ const ENGLISH: [&str; 24] = [
 /// "write" at every poem; and what a file says is not in the message.
 fn asked_for(tool: &str, message: &str) -> bool {
     let named = words(&tool.replace('_', " "));
+    // With a file's name at hand, a small model searches for the name instead of opening the file.
+    let searches = named.contains("search") && names_a_file(message);
     let Some((own, verbs, signs)) = CHANGES.iter().find(|(own, ..)| own.iter().any(|w| named.contains(*w)))
     else {
-        return true;
+        return !searches || asked(message, &[], &SEARCHES.0, &SEARCHES.1);
     };
+    asked(message, own, verbs, signs)
+}
+
+/// Whether the message holds one of the verbs or signs; true where its language is not known.
+fn asked(message: &str, own: &[&str], verbs: &[&str], signs: &[&str]) -> bool {
     let lower = message.to_lowercase();
     let spoken: Vec<&str> =
         lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).collect();

@@ -106,6 +106,10 @@ fn nothing_is_changed_that_nobody_asked_to_change() {
         // No language whose verbs we know.
         ("trash_file", "Borra old.txt", true),
         ("read_file", "Hello", true),
+        ("search_text", "When is the meeting in notes.txt?", false),
+        ("search_text", "帮我总结一下 report.md", false),
+        ("search_text", "Search notes.txt for milk", true),
+        ("search_text", "What do I know about Lisbon?", true),
     ] {
         assert_eq!(asked_for(&format!("files__{tool}"), message), open, "{tool}: {message}");
     }

@@ -90,7 +90,12 @@ pub(super) fn lines(system: &str, today: &str, turns: &[Turn]) -> Vec<Line> {
         skip += STEP;
     }
     lines.extend(history.into_iter().skip(skip));
-    lines.push(Line { role: "user", content: with_results(last, RESULT_WEIGHT, language(&last.question)) });
+    let mut content = with_results(last, RESULT_WEIGHT, language(&last.question));
+    // Small models slip into English at the first thanks.
+    if last.rounds.is_empty() && last.question.chars().any(is_wide) {
+        content.push_str("\n（请用中文回答）");
+    }
+    lines.push(Line { role: "user", content });
     lines
 }
 
@@ -199,8 +204,10 @@ mod tests {
 
     #[test]
     fn a_chinese_question_is_asked_to_be_answered_in_chinese() {
-        let lines = lines("", "", &[turn("notes.txt 里写了什么？", &["milk"], "")]);
-        assert!(lines.last().unwrap().content.contains("用中文"));
+        for results in [&["milk"][..], &[]] {
+            let lines = lines("", "", &[turn("notes.txt 里写了什么？", results, "")]);
+            assert!(lines.last().unwrap().content.contains("用中文"));
+        }
     }
 
     #[test]
