@@ -2,7 +2,7 @@
 //! be seen. Errors travel as [`AppError`]; words are the page's business.
 
 use crate::desktop::Native;
-use contract::{AppError, AppInfo, Event, FeedMessage, Json, Language};
+use contract::{AppError, AppInfo, ErrorCode, Event, FeedMessage, Json, Language};
 use engine::{Engine, EngineConfig, Programs};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ pub(crate) struct Host {
     home: PathBuf,
     /// Held while the engine starts, so that the page's first calls wait for it.
     engine: Mutex<Option<Result<Engine, AppError>>>,
+    ending: AtomicBool,
     /// The task that carries the feed to the page; a page that subscribes again ends the one before.
     feed: std::sync::Mutex<Option<JoinHandle<()>>>,
     /// What the page speaks, for the few words the shell needs.
@@ -32,6 +33,7 @@ impl Host {
             app,
             home,
             engine: Mutex::new(None),
+            ending: AtomicBool::new(false),
             feed: std::sync::Mutex::new(None),
             chinese: AtomicBool::new(engine::language_from_env() == Language::ZhCn),
             painted: Notify::new(),
@@ -42,6 +44,9 @@ impl Host {
     /// room by now), otherwise the failure is told once more.
     pub(crate) async fn engine(&self, again: bool) -> Result<Engine, AppError> {
         let mut slot = self.engine.lock().await;
+        if self.ending.load(Ordering::SeqCst) {
+            return Err(AppError::new(ErrorCode::Internal).because("the app is ending"));
+        }
         match &*slot {
             Some(Ok(engine)) => return Ok(engine.clone()),
             Some(Err(error)) if !again => return Err(error.clone()),
@@ -63,8 +68,9 @@ impl Host {
         started
     }
 
-    /// Ends the engine and all it started. Harmless when it never ran.
+    /// Ends the engine and all it started, for good: a page that asks once more does not start it again.
     pub(crate) async fn stop(&self) {
+        self.ending.store(true, Ordering::SeqCst);
         let engine = self.engine.lock().await.take();
         if let Some(Ok(engine)) = engine {
             engine.stop().await;
