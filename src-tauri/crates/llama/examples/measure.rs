@@ -10,8 +10,10 @@ use std::time::Instant;
 #[path = "../tests/files/mod.rs"]
 mod files;
 
+type Prompt = (&'static str, &'static [&'static str], &'static str);
+
 /// What a person says, the tool that is right (several may be), and a text its arguments must hold.
-const ENGLISH: [(&str, &[&str], &str); 14] = [
+const ENGLISH: [Prompt; 14] = [
     ("What does notes.txt say?", &["read_file"], "notes.txt"),
     ("What files are in my folder?", &["list_folder"], ""),
     ("Show me what's in the invoices folder", &["list_folder"], "invoices"),
@@ -28,7 +30,7 @@ const ENGLISH: [(&str, &[&str], &str); 14] = [
     ("Thank you!", &[], ""),
 ];
 
-const CHINESE: [(&str, &[&str], &str); 14] = [
+const CHINESE: [Prompt; 14] = [
     ("notes.txt 里写了什么?", &["read_file"], "notes.txt"),
     ("我的文件夹里有哪些文件？", &["list_folder"], ""),
     ("看看 invoices 文件夹里有什么", &["list_folder"], "invoices"),
@@ -46,7 +48,7 @@ const CHINESE: [(&str, &[&str], &str); 14] = [
 ];
 
 /// Prompts that nothing was adjusted to.
-const FRESH: [(&str, &[&str], &str); 20] = [
+const FRESH: [Prompt; 20] = [
     ("Can you open meeting.docx and tell me who was there?", &["read_file"], "meeting.docx"),
     ("I need to know what's inside the Taxes folder", &["list_folder"], "Taxes"),
     ("Do I have any spreadsheets? Look for xlsx", &["find_files"], "xlsx"),
@@ -96,7 +98,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     writeln!(out, "{:?} after {:?}", *state.borrow(), started.elapsed())?;
     match what.as_str() {
         "decide" | "fresh" => {
-            let sets: &[(&str, &[(&str, &[&str], &str)])] =
+            let sets: &[(&str, &[Prompt])] =
                 if what == "fresh" { &[("fresh", &FRESH)] } else { &[("en", &ENGLISH), ("zh", &CHINESE)] };
             for (language, prompts) in sets {
                 let mut right = 0;
