@@ -1,7 +1,7 @@
 // Everything a model service, a file or a disk may do wrong: one clear message, and the rest goes on.
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { openBrowser, serve, visit } from "../support/chromium.mjs";
+import { openBrowser, serve, serveOnSmallDisk, visit } from "../support/chromium.mjs";
 import { freshHome } from "../support/home.mjs";
 import { cut, openModel, refuse, say, want } from "../support/model.mjs";
 
@@ -137,6 +137,25 @@ test("a broken database is set aside, said so, and the app works", async () => {
   model.next(say("A fresh start."));
   await page.send("Hello");
   await answered("A fresh start.");
+});
+
+test("a full disk is said, the message stays in the composer, and with space again it is sent", async () => {
+  engine = await serveOnSmallDisk(home, 8);
+  page = await visit(browser, engine.url);
+  await page.has('[data-testid="app"][data-state="ready"]');
+  model.next(say("Before."));
+  await page.send("Hello");
+  await answered("Before.");
+  engine.fill();
+  // A page of the database may still have room; a long message has not.
+  const long = "Remember this. ".repeat(6000);
+  await page.send(long);
+  await error("storage.full");
+  assert.equal(await page.at("composer").inputValue(), long);
+  engine.free();
+  model.next(say("After."));
+  await page.click_("send");
+  await answered("After.");
 });
 
 test("an engine that is gone is said so, and nothing is lost", async () => {

@@ -54,6 +54,7 @@ impl Transcript {
                 let codes: Vec<_> = notices.iter().map(|notice| notice.code.as_str()).collect();
                 format!("notices [{}]", codes.join(", "))
             }
+            Event::ItemsRemoved { after, .. } => format!("- after {after}"),
             // When these come depends on the machine; tests that are about them look at them alone.
             Event::ConversationChanged { .. }
             | Event::ConversationRemoved { .. }

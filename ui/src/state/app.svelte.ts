@@ -2,7 +2,7 @@ import { getContext, setContext } from "svelte";
 import type { AppError, Ask, AskOption, Conversation, ConversationId, Page, Server } from "@/contract/index.ts";
 import { toAppError, type Host } from "@/host/index.ts";
 import { setLanguage } from "@/i18n.svelte.ts";
-import { addPage, dropReplaced, emptyView, reduce, type Chat, type ClosedAsk, type Need, type View } from "./reduce.ts";
+import { addPage, emptyView, reduce, type Chat, type ClosedAsk, type Need, type View } from "./reduce.ts";
 
 /** The one owner of what is on screen: it hears the feed, and components read it and tell it what the person did. */
 export class App {
@@ -212,8 +212,7 @@ export class App {
     if (id === null) return;
     this.clearError(id);
     try {
-      const turn = await this.host.rpc("turn_retry", { conversationId: id, continue: goOn });
-      this.#view = dropReplaced(this.#view, id, goOn, turn);
+      await this.host.rpc("turn_retry", { conversationId: id, continue: goOn });
     } catch (thrown) {
       this.fail(thrown, id);
     }

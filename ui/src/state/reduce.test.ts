@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Event, FeedMessage } from "@/contract/index.ts";
 import { NOW, appError, ask, conversation, item, server, snapshot, toolCall, turn } from "../../tests/fixtures.ts";
-import { addPage, dropReplaced, emptyView, reduce, type Need, type View } from "./reduce.ts";
+import { addPage, emptyView, reduce, type Need, type View } from "./reduce.ts";
 
 function begin(over: Parameters<typeof snapshot>[0] = {}): View {
   return reduce(emptyView(), { type: "snapshot", ...snapshot(over) }).view;
@@ -108,11 +108,11 @@ test("a new snapshot fetches the chats that were open again", () => {
   expect(result.view.chats["c1"]?.turn).toBeNull();
 });
 
-test("a new answer takes the place of the old one; going on keeps what had arrived", () => {
+test("a new answer takes the place of the old one", () => {
   const old = (ordinal: number, body: Parameters<typeof item>[2]) => item("c1", ordinal, body);
-  const items = [old(1, { kind: "user", text: "Q" }), old(2, { kind: "assistant", text: "Half", model: "x" }), old(3, { kind: "notice", error: appError() }), { ...old(4, { kind: "assistant", text: "", model: "x" }), turnId: "new" }];
+  const items = [old(1, { kind: "user", text: "Q" }), old(2, { kind: "assistant", text: "Half", model: "x" }), old(3, { kind: "notice", error: appError() })];
   const view = addPage(begin(), { conversation: conversation("c1", "T"), items, earlier: null, turn: null }, null);
-  const left = (goOn: boolean) => dropReplaced(view, "c1", goOn, "new").chats["c1"]?.items.map((one) => one.ordinal);
-  expect(left(false)).toEqual([1, 4]);
-  expect(left(true)).toEqual([1, 2, 4]);
+  const left = (ordinal: number) => after(view, { type: "itemsRemoved", conversationId: "c1", after: ordinal }).view.chats["c1"]?.items.map((one) => one.ordinal);
+  expect(left(1)).toEqual([1]);
+  expect(left(2)).toEqual([1, 2]);
 });

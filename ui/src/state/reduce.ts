@@ -1,6 +1,6 @@
 import type {
   AppError, AppInfo, Ask, AskOutcome, Conversation, ConversationId, ConversationPage, Event, FeedMessage, Item,
-  ItemId, Models, Progress, Server, ServerId, Settings, Snapshot, Turn, TurnId,
+  ItemId, Models, Progress, Server, ServerId, Settings, Snapshot, Turn,
 } from "@/contract/index.ts";
 
 /** One chat as far as it is on this side. */
@@ -88,18 +88,6 @@ export function addPage(view: View, page: ConversationPage, before: number | nul
   return withChat(view, id, { loaded: true, items, earlier: page.earlier, turn: page.turn ?? failedTurn(own) });
 }
 
-/**
- * Takes away what a new answer replaces, as the engine did without a word: all that followed the person's last message,
- * or, going on, only what was said about the end. What the new turn already brought stays.
- */
-export function dropReplaced(view: View, id: ConversationId, goOn: boolean, turn: TurnId): View {
-  const chat = view.chats[id];
-  if (!chat) return view;
-  const asked = chat.items.findLast((item) => item.body.kind === "user")?.ordinal ?? -1;
-  const items = chat.items.filter((item) => item.ordinal <= asked || item.turnId === turn || (goOn && item.body.kind !== "notice"));
-  return withChat(view, id, { ...chat, items });
-}
-
 function failedTurn(chat: Chat | undefined): Turn | null {
   return chat?.turn && chat.turn.status !== "running" ? chat.turn : null;
 }
@@ -155,6 +143,8 @@ function apply(view: View, event: Event, needs: Need[]): View {
     case "turnStarted":
     case "turnCompleted":
       return changeChat(view, event.turn.conversationId, (chat) => ({ ...chat, turn: event.turn }));
+    case "itemsRemoved":
+      return changeChat(view, event.conversationId, (chat) => ({ ...chat, items: chat.items.filter((item) => item.ordinal <= event.after) }));
     case "itemStarted":
     case "itemChanged":
     case "itemCompleted":

@@ -85,6 +85,11 @@ pub enum Event {
     ItemChanged {
         item: Item,
     },
+    /// A chat's items above this ordinal are gone: a new answer takes their place.
+    ItemsRemoved {
+        conversation_id: ConversationId,
+        after: u32,
+    },
     /// The whole item, and the truth.
     ItemCompleted {
         item: Item,

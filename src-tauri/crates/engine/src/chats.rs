@@ -140,7 +140,9 @@ impl Chats {
             |item: &&Item| item.ordinal <= asked.ordinal || !matches!(item.body, ItemBody::Notice { .. });
         let last_kept = if go_on { items.iter().rfind(kept) } else { None }.unwrap_or(asked);
         let continuing = go_on && matches!(last_kept.body, ItemBody::Assistant { .. });
-        self.core.store.delete_items_after(id, last_kept.ordinal).await.map_err(error::from_store)?;
+        let after = last_kept.ordinal;
+        self.core.store.delete_items_after(id, after).await.map_err(error::from_store)?;
+        self.core.feed.emit(Event::ItemsRemoved { conversation_id: id.clone(), after });
         self.core.store.put_turn(&turn).await.map_err(error::from_store)?;
         Ok(begin.start(self, continuing))
     }

@@ -2,7 +2,7 @@
 
 mod start;
 
-pub(crate) use start::launch_fingerprint;
+pub(crate) use start::{find_program, launch_fingerprint};
 
 use crate::config::mcp_json::{self, Entry, Reach};
 use crate::core::Core;

@@ -3,7 +3,7 @@
 
 use crate::config::mcp_json::{self, Entry, Reach};
 use crate::config::{editable, placeholders};
-use crate::connections::{launch_fingerprint, tool_request};
+use crate::connections::{find_program, launch_fingerprint, tool_request};
 use crate::home::Programs;
 use crate::{error, level, roots, secrets, turn};
 use consent::{Decision, Request, decide};
@@ -288,7 +288,7 @@ impl Probe {
                 if !allowed {
                     return Err(AppError::new(ErrorCode::LaunchNotAllowed).with("server", id));
                 }
-                let program = mcp::find_program(command).ok_or_else(|| {
+                let program = find_program(command).await.ok_or_else(|| {
                     let missing = mcp::McpError::ProgramMissing { program: command.clone() };
                     error::from_mcp(missing, &entry.id, id, None)
                 })?;

@@ -104,7 +104,7 @@ impl Connections {
                 env: vec![("PARLEY_HOME".into(), self.core.home.display().to_string())],
             },
             Reach::Program { command, args, cwd, env } => {
-                let program = mcp::find_program(command);
+                let program = find_program(command).await;
                 self.allow(id, command, args, cwd.as_ref(), env, program.as_ref(), life).await?;
                 let program = program.ok_or_else(|| {
                     let missing = mcp::McpError::ProgramMissing { program: command.clone() };
@@ -207,6 +207,12 @@ impl Connections {
         }
         Ok(())
     }
+}
+
+/// Looks a program up off the runtime's threads: the first look asks the login shell, which can take seconds.
+pub(crate) async fn find_program(command: &str) -> Option<PathBuf> {
+    let command = command.to_owned();
+    tokio::task::spawn_blocking(move || mcp::find_program(&command)).await.ok().flatten()
 }
 
 /// What a yes to a program is bound to: program, arguments, folder, and the names of its variables.

@@ -104,6 +104,7 @@ impl Queue {
             Event::ConversationChanged { .. }
             | Event::ConversationRemoved { .. }
             | Event::TurnStarted { .. }
+            | Event::ItemsRemoved { .. }
             | Event::ItemStarted { .. }
             | Event::ItemChanged { .. }
             | Event::ItemCompleted { .. }
@@ -131,6 +132,7 @@ pub fn is_urgent(event: &Event) -> bool {
         | Event::SettingsChanged { .. }
         | Event::ConversationRemoved { .. } => true,
         Event::ConversationChanged { .. }
+        | Event::ItemsRemoved { .. }
         | Event::ItemStarted { .. }
         | Event::TextDelta { .. }
         | Event::Progress { .. }

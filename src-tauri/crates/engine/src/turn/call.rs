@@ -4,7 +4,7 @@ use super::output;
 use super::round::{Meant, Round};
 use crate::core::{Core, now};
 use crate::{error, level, roots};
-use consent::{About, Cancel, Refusal, Request, Verdict};
+use consent::{About, AllowedBy, Cancel, Refusal, Request, Verdict};
 use contract::{
     AppError, Ask, AskId, AskSubject, ErrorCode, FileTarget, Item, ItemBody, Json, Level, ToolCall,
     ToolOutput, ToolStatus,
@@ -123,7 +123,15 @@ pub(crate) async fn authorize(
     let cancel = Cancel::with_turn(turn.clone()).and_asker(own.clone());
     let (allowed, standing) = match core.gate.authorize(&request, &policies, about, build, cancel, None).await
     {
-        Verdict::Allowed { standing, .. } => (Ok(()), standing),
+        Verdict::Allowed { by, standing } => {
+            if let AllowedBy::Rule(rule) = by
+                && let Err(error) = core.store.used_policy(&rule, now()).await
+            {
+                // Only the date on the permissions page is old then; the decision is recorded.
+                tracing::warn!(%error, "the use of a rule was not noted");
+            }
+            (Ok(()), standing)
+        }
         Verdict::Refused { why, standing } => (Err(why), standing),
     };
     if let Some(standing) = standing
