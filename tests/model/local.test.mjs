@@ -14,8 +14,8 @@ before(async () => {
   browser = await openBrowser();
   home = freshHome({ settings: { welcomed: true } });
   mkdirSync(join(home.path, "models"));
-  for (const file of readdirSync(process.env.PARLEY_TEST_MODELS).filter((name) => name.endsWith(".gguf"))) {
-    symlinkSync(join(process.env.PARLEY_TEST_MODELS, file), join(home.path, "models", file));
+  for (const file of readdirSync(process.env.PARLEY_MODELS).filter((name) => name.endsWith(".gguf"))) {
+    symlinkSync(join(process.env.PARLEY_MODELS, file), join(home.path, "models", file));
   }
   engine = await serve(home);
   page = await visit(browser, engine.url);

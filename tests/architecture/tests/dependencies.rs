@@ -1,6 +1,10 @@
 //! Who may use whom, read from `cargo metadata`.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test that cannot read its material must fail")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot read its material must fail"
+)]
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

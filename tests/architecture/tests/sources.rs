@@ -1,6 +1,10 @@
 //! House rules, read from the sources.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test that cannot read its material must fail")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot read its material must fail"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -102,6 +102,7 @@ impl Connections {
             slots.push(slot);
         }
         drop(slots);
+        self.core.tools_changed.notify_one();
         self.announce_all();
     }
 
@@ -355,6 +356,7 @@ impl Connections {
         let Some(slot) = slots.iter_mut().find(|slot| slot.entry.id == *id) else { return false };
         change(slot);
         drop(slots);
+        self.core.tools_changed.notify_one();
         self.announce(id);
         true
     }

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{NewAudit, SessionSecrets, Store};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -40,6 +41,8 @@ pub(crate) struct Core {
     pub token: CancellationToken,
     /// Tasks that end with the token.
     pub tasks: TaskTracker,
+    /// Rung when what a model would be told before a chat is another than before.
+    pub tools_changed: Notify,
     notices: Mutex<BTreeMap<String, AppError>>,
 }
 
@@ -83,6 +86,7 @@ impl Core {
             desktop,
             token: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            tools_changed: Notify::new(),
             notices: Mutex::default(),
         })
     }

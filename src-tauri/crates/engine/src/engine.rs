@@ -7,6 +7,7 @@ use crate::desktop::Desktop;
 use crate::feed::Snapshots;
 use crate::home::Programs;
 use crate::models::Shelf;
+use crate::turn::round;
 use crate::{error, secrets, watch};
 use contract::{
     Action, AppError, AppInfo, ErrorCode, Event, FeedMessage, Language, SettingsChange, Snapshot,
@@ -85,7 +86,25 @@ impl Engine {
         let starting = engine.clone();
         engine.core().tasks.spawn(async move { starting.shelf().refresh().await });
         watch::files(&engine);
+        engine.core().tasks.spawn(engine.clone().read_ahead());
         Ok(engine)
+    }
+
+    /// Keeps the local model abreast of the connections and their tools.
+    async fn read_ahead(self) {
+        let token = self.core().token.clone();
+        loop {
+            tokio::select! {
+                () = self.core().tools_changed.notified() => {}
+                () = token.cancelled() => return,
+            }
+            // Connections become ready one after another; one reading for all of them is enough.
+            tokio::select! {
+                () = tokio::time::sleep(std::time::Duration::from_millis(500)) => {}
+                () = token.cancelled() => return,
+            }
+            round::read_ahead(self.core(), self.connections(), self.shelf()).await;
+        }
     }
 
     /// The feed of one window: a snapshot, then batches. Ends when the receiver is dropped.

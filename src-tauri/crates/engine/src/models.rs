@@ -65,6 +65,7 @@ impl Shelf {
         let models = self.list().await;
         let active = models.active.clone();
         self.core.feed.emit(Event::ModelsChanged { models });
+        self.core.tools_changed.notify_one();
         let entry = active.and_then(|id| self.entry(&id));
         let file = entry.filter(|e| e.provider == Provider::Local).map(|e| (e.id.clone(), self.file_of(&e)));
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);

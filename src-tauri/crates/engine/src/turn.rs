@@ -7,6 +7,6 @@ mod history;
 pub mod machine;
 mod output;
 mod prompt;
-mod round;
+pub(crate) mod round;
 
 pub(crate) use output::model_text;

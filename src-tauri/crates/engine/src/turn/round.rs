@@ -5,7 +5,7 @@ use crate::connections::{Connections, Ready};
 use crate::core::{Core, now};
 use crate::models::{Chosen, Shelf};
 use crate::{error, level};
-use contract::{AppError, ConversationId, ItemBody, ServerId};
+use contract::{AppError, ConversationId, ItemBody, Policy, ServerId};
 use futures::StreamExt;
 use llm::{Event, ModelErrorKind, ToolSpec};
 use mcp::{Link, Tool, ToolNames};
@@ -143,6 +143,27 @@ fn pause(error: &llm::ModelError) -> Option<std::time::Duration> {
     }
 }
 
+/// Lets the model in use read what stands before every chat, so that the first answer does not wait for it. Harmless
+/// for one that has no use for it.
+pub(crate) async fn read_ahead(core: &Core, connections: &Connections, shelf: &Shelf) {
+    let Ok(chosen) = shelf.chosen().await else { return };
+    if !chosen.reader.local {
+        return;
+    }
+    let ready = connections.ready();
+    let names = ToolNames::build(
+        ready.iter().flat_map(|r| r.catalog.tools.iter().map(|tool| (r.id.as_str(), tool.name.as_str()))),
+    );
+    let Ok(policies) = core.policies().await else { return };
+    let request = llm::Request {
+        system: prompt::system(&prompt::date(now()), &ready),
+        messages: Vec::new(),
+        tools: offered(&ready, &names, &policies, &BTreeSet::new()),
+        max_tokens: None,
+    };
+    chosen.model.prepare(request);
+}
+
 async fn prepare(
     core: &Core,
     connections: &Connections,
@@ -169,15 +190,39 @@ async fn prepare(
     }
     let names = ToolNames::build(used.iter().map(|(server, tool)| (server.as_str(), tool.as_str())));
     let policies = core.policies().await?;
+    let tools = offered(&ready, &names, &policies, without);
+    let mut messages = history::messages(&core.store, &items, &names).await.map_err(error::from_store)?;
+    let first = messages.iter().position(|message| matches!(message, llm::Message::User(_))).unwrap_or(0);
+    messages.drain(..first);
+    if continuing {
+        let words = "Go on exactly where your last message stopped, without repeating it.";
+        messages.push(llm::Message::User(words.to_owned()));
+    }
+    let request = llm::Request {
+        system: prompt::system(&prompt::date(now()), &ready),
+        messages,
+        tools,
+        max_tokens: None,
+    };
+    Ok((Arc::new(Round { chosen, names, ready }), request))
+}
+
+/// The tools a model may call: those of every ready connection but the forbidden ones and `without`.
+fn offered(
+    ready: &[Ready],
+    names: &ToolNames,
+    policies: &[Policy],
+    without: &BTreeSet<String>,
+) -> Vec<ToolSpec> {
     let mut tools = Vec::new();
-    for server in &ready {
+    for server in ready {
         // A connection without a folder can do nothing with files; offering its tools only misleads small models.
         if server.built_in && server.roots.is_empty() {
             continue;
         }
         for tool in &server.catalog.tools {
             let request = crate::connections::tool_request(&server.id, server.built_in, tool);
-            if consent::rule_of(&request, &policies) == contract::ToolRule::Never {
+            if consent::rule_of(&request, policies) == contract::ToolRule::Never {
                 continue;
             }
             let Some(name) =
@@ -197,18 +242,5 @@ async fn prepare(
         tools.sort_by_key(|(level, _)| *level);
         tools.truncate(TOOLS);
     }
-    let mut messages = history::messages(&core.store, &items, &names).await.map_err(error::from_store)?;
-    let first = messages.iter().position(|message| matches!(message, llm::Message::User(_))).unwrap_or(0);
-    messages.drain(..first);
-    if continuing {
-        let words = "Go on exactly where your last message stopped, without repeating it.";
-        messages.push(llm::Message::User(words.to_owned()));
-    }
-    let request = llm::Request {
-        system: prompt::system(&prompt::date(now()), &ready),
-        messages,
-        tools: tools.into_iter().map(|(_, tool)| tool).collect(),
-        max_tokens: None,
-    };
-    Ok((Arc::new(Round { chosen, names, ready }), request))
+    tools.into_iter().map(|(_, tool)| tool).collect()
 }
