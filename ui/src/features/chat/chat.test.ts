@@ -112,6 +112,7 @@ describe("an answer", () => {
     expect(actions.map((one) => one.textContent?.trim())).toEqual(["Continue the answer", "Start over"]);
     actions[0]!.click();
     await waitFor(() => expect(host.callsOf("turn_retry")).toEqual([{ conversationId: "c1", continue: true }]));
+    host.emit({ type: "itemsRemoved", conversationId: "c1", after: 2 });
     await waitFor(() => expect(screen.queryByTestId("error")).toBeNull());
     expect(screen.getByText("Half of")).toBeTruthy();
   });
