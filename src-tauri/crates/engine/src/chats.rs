@@ -114,13 +114,14 @@ impl Chats {
             completed_at: Some(at),
             body: ItemBody::User { text: text.to_owned() },
         };
-        self.core.store.put_turn(&turn).await.map_err(error::from_store)?;
-        self.core.store.put_item(&item).await.map_err(error::from_store)?;
         let title = match conversation.title.is_empty() {
             true => title_of(text),
             false => conversation.title.clone(),
         };
+        // The message comes last: whatever fails before it, the person can send it again without sending it twice.
+        self.core.store.put_turn(&turn).await.map_err(error::from_store)?;
         self.core.store.set_title(id, &title, at).await.map_err(error::from_store)?;
+        self.core.store.put_item(&item).await.map_err(error::from_store)?;
         self.changed(&Conversation { title, updated_at: at, ..conversation });
         self.core.feed.emit(Event::ItemCompleted { item });
         Ok(begin.start(self, false))

@@ -119,11 +119,18 @@ impl Engine {
 
     /// Ends everything it started, saving first. Takes at most about five seconds.
     pub async fn stop(&self) {
-        self.chats().stop_all().await;
+        // Servers get a moment to hear that their calls are cancelled, but not the turns' whole grace: both together
+        // have to fit into the time the app may take to end.
+        let servers = async {
+            if !self.chats().turns().is_empty() {
+                tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+            }
+            self.connections().stop().await;
+        };
+        tokio::join!(self.chats().stop_all(), servers);
         self.core().gate.inbox().close_all(contract::AskOutcome::Withdrawn);
         self.core().gate.inbox().settled().await;
         self.shelf().stop();
-        self.connections().stop().await;
         self.core().token.cancel();
         self.core().tasks.close();
         let _ = tokio::time::timeout(std::time::Duration::from_secs(2), self.core().tasks.wait()).await;

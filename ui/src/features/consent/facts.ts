@@ -2,6 +2,7 @@ import type { Ask, AskSubject, FileTarget } from "@/contract/index.ts";
 import { m } from "@/i18n.svelte.ts";
 import { baseName, textArgument } from "@/state/paths.ts";
 import { visible } from "@/state/visible.ts";
+import { serverName } from "@/words/tools.ts";
 
 /** One line of the ask. A place is drawn as folders and a name; everything else is a sentence. */
 export interface Fact {
@@ -32,7 +33,7 @@ type ToolSubject = Extract<AskSubject, { kind: "tool" }>;
 
 /** Everything the card says about an ask. */
 export function askWords(ask: Ask): AskWords {
-  const server = visible(ask.serverTitle);
+  const server = visible(serverName({ id: ask.server, title: ask.serverTitle, builtIn: ask.builtIn }));
   const { subject } = ask;
   switch (subject.kind) {
     case "tool":
