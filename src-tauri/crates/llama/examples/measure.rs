@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
-#[path = "../tests/files/mod.rs"]
+#[path = "../tests/support/files.rs"]
 mod files;
 
 type Prompt = (&'static str, &'static [&'static str], &'static str);

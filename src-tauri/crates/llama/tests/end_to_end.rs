@@ -5,6 +5,7 @@ use llm::{Call, Event, Local, LocalOptions, LocalState, Message, Model as _, Req
 use std::path::PathBuf;
 use std::time::Duration;
 
+#[path = "support/files.rs"]
 mod files;
 
 const FILE: &str = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf";

@@ -21,7 +21,11 @@ impl Machine {
     /// One core is left to the person: threads that wait for each other collapse on a busy machine.
     /// `PARLEY_LLAMA_THREADS` overrules, for measurements and tests.
     pub(super) fn threads(&self) -> u32 {
-        let asked = std::env::var("PARLEY_LLAMA_THREADS").ok().and_then(|n| n.trim().parse().ok());
+        self.threads_or(std::env::var("PARLEY_LLAMA_THREADS").ok().as_deref())
+    }
+
+    fn threads_or(&self, asked: Option<&str>) -> u32 {
+        let asked = asked.and_then(|n| n.trim().parse().ok());
         asked.filter(|n| (1..=512).contains(n)).unwrap_or_else(|| self.cores.saturating_sub(1).max(1))
     }
 }
@@ -96,7 +100,8 @@ mod tests {
 
     #[test]
     fn one_core_stays_free_and_one_is_the_least() {
-        let threads = |cores| Machine { processor: true, memory: None, cores }.threads();
-        assert_eq!((threads(8), threads(2), threads(1)), (7, 1, 1));
+        let threads = |cores, asked| Machine { processor: true, memory: None, cores }.threads_or(asked);
+        assert_eq!((threads(8, None), threads(2, None), threads(1, None)), (7, 1, 1));
+        assert_eq!((threads(8, Some("3 ")), threads(8, Some("0")), threads(8, Some("all"))), (3, 7, 7));
     }
 }
