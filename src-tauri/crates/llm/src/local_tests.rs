@@ -228,12 +228,19 @@ async fn killed_in_the_middle_of_an_answer_it_says_so_and_works_again() {
 
 #[tokio::test]
 async fn a_program_that_dies_at_rest_is_started_again_by_itself() {
-    let (bench, model) = Bench::new(json!({"die_idle": true}));
+    let (bench, model) = Bench::new(json!({}));
     model.load();
-    until(|| bench.pids("pid").len() == 2).await;
     let mut state = model.watch();
-    let ready = state.wait_for(|s| matches!(s, LocalState::Ready { .. }));
-    tokio::time::timeout(Duration::from_secs(10), ready).await.unwrap().unwrap();
+    let mut ready = async || {
+        let ready = state.wait_for(|s| matches!(s, LocalState::Ready { .. }));
+        tokio::time::timeout(Duration::from_secs(10), ready).await.unwrap().unwrap();
+    };
+    // Killed only once it is known to be at rest: one that dies while it loads is another case.
+    ready().await;
+    let first = bench.pids("pid")[0].to_string();
+    assert!(std::process::Command::new("kill").args(["-9", &first]).status().unwrap().success());
+    until(|| bench.pids("pid").len() == 2).await;
+    ready().await;
     assert_eq!(text(&all(&model, ask(&[])).await.0), "Hello 世界");
     assert_eq!(bench.pids("pid").len(), 2);
 }

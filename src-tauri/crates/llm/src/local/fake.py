@@ -43,8 +43,6 @@ if plan.get("deaf"):
 if plan.get("slow_load"):
     time.sleep(1)
 say(event="ready", context=4096, threads=1)
-if plan.get("die_idle") and once("died"):
-    os.kill(os.getpid(), 9)
 
 lines = queue.Queue()
 
