@@ -159,5 +159,6 @@ export function pagesHost(over: Partial<Snapshot> = {}): ScriptedHost {
     root_pick: () => "/home/mira/Letters",
     model_save: () => "new-model",
     model_test: () => ({ ok: true, error: null, firstTokenMs: 640 }),
+    model_try: () => ({ ok: true, error: null, firstTokenMs: 640 }),
   });
 }

@@ -56,7 +56,7 @@ async fn a_file_is_read_after_a_yes_and_the_answer_rests_on_it() {
            ask allowed
            ~ files/read_file running
            = files/read_file done
-           = assistant "The file says: File: notes.txt\n\nThe meeting is on Thursday.\n"
+           = assistant "The file says: The meeting is on Thursday.\n"
            turn completed"#,
     );
     let AskSubject::Tool { reader, target, .. } = &ask.subject else { panic!("{ask:?}") };

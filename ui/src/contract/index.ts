@@ -268,6 +268,8 @@ export type ModelTest = { ok: boolean, error: AppError | null, firstTokenMs: num
 
 export type ModelTestParams = { id: ModelId, };
 
+export type ModelTry = { model: ModelDraft, };
+
 export type ModelUse = { id: ModelId, };
 
 export type Models = { models: Array<Model>, active: ModelId | null, };
@@ -490,6 +492,7 @@ export type CommandMap = {
   model_remove: { params: ModelRemove; reply: Done };
   model_use: { params: ModelUse; reply: Done };
   model_test: { params: ModelTestParams; reply: ModelTest };
+  model_try: { params: ModelTry; reply: ModelTest };
   policy_list: { params: PolicyList; reply: Array<Policy> };
   policy_revoke: { params: PolicyRevoke; reply: Done };
   policy_restore: { params: PolicyRestore; reply: Done };

@@ -113,6 +113,9 @@ commands! {
     /// Sends one short message and waits for the first word.
     model_test { id: ModelId } -> ModelTest as ModelTestParams;
 
+    /// The same for a draft, which is kept nowhere. An absent key is the one that is there for its `id`.
+    model_try { model: ModelDraft } -> ModelTest as ModelTry;
+
     policy_list {} -> Vec<Policy> as PolicyList;
     policy_revoke { id: PolicyId } -> Done as PolicyRevoke;
     /// Puts a revoked one back, for "undo".

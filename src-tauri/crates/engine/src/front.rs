@@ -91,6 +91,10 @@ impl Commands for Engine {
         Ok(self.shelf().test(&params.id).await)
     }
 
+    async fn model_try(&self, params: ModelTry) -> Result<ModelTest, AppError> {
+        Ok(self.shelf().try_draft(params.model).await)
+    }
+
     async fn policy_list(&self, _: PolicyList) -> Result<Vec<Policy>, AppError> {
         self.core().policies().await
     }

@@ -134,12 +134,7 @@ impl Shelf {
             }
             Provider::Openai | Provider::Ollama | Provider::OpenaiCompatible => {
                 let key = self.key(&entry).await?;
-                let limit = self.core.settings_now().limits.model_idle;
-                let base = entry.base_url.as_deref().unwrap_or_default();
-                let client = Http::new()
-                    .and_then(|http| OpenAi::new(base, &entry.name, key, http.idle(limit)))
-                    .map_err(|error| error::from_model(&error, id, &title, now(), None))?;
-                Arc::new(client)
+                return self.open_at_address(&entry, key);
             }
             // Their own formats arrive with the catalog.
             Provider::Anthropic | Provider::Gemini => {
@@ -149,6 +144,21 @@ impl Shelf {
             }
         };
         Ok(Chosen { id: id.clone(), title, model, reader })
+    }
+
+    fn open_at_address(&self, entry: &ModelEntry, key: Option<SecretString>) -> Result<Chosen, AppError> {
+        let title = title(entry);
+        let limit = self.core.settings_now().limits.model_idle;
+        let base = entry.base_url.as_deref().unwrap_or_default();
+        let client = Http::new()
+            .and_then(|http| OpenAi::new(base, &entry.name, key, http.idle(limit)))
+            .map_err(|error| error::from_model(&error, &entry.id, &title, now(), None))?;
+        let reader = DataReader {
+            model: title.clone(),
+            local: is_here(entry),
+            host: entry.base_url.as_deref().and_then(host),
+        };
+        Ok(Chosen { id: entry.id.clone(), title, model: Arc::new(client), reader })
     }
 
     /// Adds or changes one, and uses it when none is in use. The key goes to the keychain, or with
@@ -208,30 +218,43 @@ impl Shelf {
 
     /// Sends one short message and waits for the first word.
     pub(crate) async fn test(&self, id: &ModelId) -> ModelTest {
-        let begun = std::time::Instant::now();
-        let failed = |error| ModelTest { ok: false, error: Some(error), first_token_ms: None };
-        let chosen = match self.open(id).await {
-            Ok(chosen) => chosen,
-            Err(error) => return failed(error),
-        };
-        let mut answer = chosen.model.stream(llm::Request {
-            system: "Answer with one word.".into(),
-            messages: vec![llm::Message::User("Say hello.".into())],
-            tools: Vec::new(),
-            max_tokens: Some(16),
-        });
-        while let Some(event) = answer.next().await {
-            match event {
-                Ok(llm::Event::Text(_) | llm::Event::Reasoning(_) | llm::Event::Call(_))
-                | Ok(llm::Event::Stop(_)) => {
-                    let waited = u32::try_from(begun.elapsed().as_millis()).unwrap_or(u32::MAX);
-                    return ModelTest { ok: true, error: None, first_token_ms: Some(waited) };
-                }
-                Ok(llm::Event::Usage { .. } | llm::Event::Replay(_)) => {}
-                Err(error) => return failed(error::from_model(&error, id, &chosen.title, now(), None)),
-            }
+        match self.open(id).await {
+            Ok(chosen) => first_word(&chosen).await,
+            Err(error) => ModelTest { ok: false, error: Some(error), first_token_ms: None },
         }
-        failed(AppError::new(ErrorCode::ModelStreamCut).with("model", chosen.title))
+    }
+
+    /// The same for a draft. Nothing is kept: neither the model nor its key.
+    pub(crate) async fn try_draft(&self, draft: ModelDraft) -> ModelTest {
+        match self.open_draft(draft).await {
+            Ok(chosen) => first_word(&chosen).await,
+            Err(error) => ModelTest { ok: false, error: Some(error), first_token_ms: None },
+        }
+    }
+
+    async fn open_draft(&self, draft: ModelDraft) -> Result<Chosen, AppError> {
+        let base_url = check_address(&draft)?;
+        let id = draft.id.clone().unwrap_or_else(|| "draft".into());
+        let key = match draft.key.as_deref().map(str::trim) {
+            // The key that is there belongs to its address alone; under another one there is none.
+            None => match self.entry(&id).and_then(|old| old.key_ref) {
+                Some(key_ref) => self.key_behind(&key_ref, Some(&base_url)).await?,
+                None => None,
+            },
+            Some("") => None,
+            Some(key) => match key.strip_prefix("env:") {
+                Some(name) => std::env::var(name).ok().map(SecretString::from),
+                None => Some(SecretString::from(key.to_owned())),
+            },
+        };
+        let entry = ModelEntry {
+            id,
+            provider: draft.provider,
+            base_url: Some(base_url),
+            name: draft.name.trim().to_owned(),
+            key_ref: None,
+        };
+        self.open_at_address(&entry, key)
     }
 
     /// Ends the local model's program.
@@ -342,9 +365,19 @@ impl Shelf {
     async fn key(&self, entry: &ModelEntry) -> Result<Option<SecretString>, AppError> {
         match &entry.key_ref {
             None => Ok(None),
-            Some(KeyRef::Env(name)) => Ok(std::env::var(name).ok().map(SecretString::from)),
-            Some(KeyRef::Keychain(reference)) => {
-                let name = secrets::model_key(reference, entry.base_url.as_deref());
+            Some(key_ref) => self.key_behind(key_ref, entry.base_url.as_deref()).await,
+        }
+    }
+
+    async fn key_behind(
+        &self,
+        key_ref: &KeyRef,
+        base_url: Option<&str>,
+    ) -> Result<Option<SecretString>, AppError> {
+        match key_ref {
+            KeyRef::Env(name) => Ok(std::env::var(name).ok().map(SecretString::from)),
+            KeyRef::Keychain(reference) => {
+                let name = secrets::model_key(reference, base_url);
                 self.core.secrets.get(&name).await.map_err(error::from_secret)
             }
         }
@@ -382,6 +415,31 @@ impl Shelf {
         self.refresh().await;
         Ok(())
     }
+}
+
+/// Sends one short message and waits for the first word of the answer.
+async fn first_word(chosen: &Chosen) -> ModelTest {
+    let begun = std::time::Instant::now();
+    let failed = |error| ModelTest { ok: false, error: Some(error), first_token_ms: None };
+    let mut answer = chosen.model.stream(llm::Request {
+        system: "Answer with one word.".into(),
+        messages: vec![llm::Message::User("Say hello.".into())],
+        tools: Vec::new(),
+        max_tokens: Some(16),
+    });
+    while let Some(event) = answer.next().await {
+        match event {
+            Ok(
+                llm::Event::Text(_) | llm::Event::Reasoning(_) | llm::Event::Call(_) | llm::Event::Stop(_),
+            ) => {
+                let waited = u32::try_from(begun.elapsed().as_millis()).unwrap_or(u32::MAX);
+                return ModelTest { ok: true, error: None, first_token_ms: Some(waited) };
+            }
+            Ok(llm::Event::Usage { .. } | llm::Event::Replay(_)) => {}
+            Err(error) => return failed(error::from_model(&error, &chosen.id, &chosen.title, now(), None)),
+        }
+    }
+    failed(AppError::new(ErrorCode::ModelStreamCut).with("model", chosen.title.as_str()))
 }
 
 /// The one the file names, else the first whose file is here, else the first.

@@ -6,7 +6,8 @@ use std::path::{Component, Path, PathBuf};
 /// Checks a folder a person wants to give and names it as it really is, links resolved.
 ///
 /// # Errors
-/// `folder.gone` when there is none, `folder.refused` for the whole disk, the system's own folders, and ours.
+/// `folder.gone` when there is none, `folder.refused` for the whole disk, the person's whole home, the system's own
+/// folders, and ours.
 pub(crate) fn to_grant(path: &Path, home: &Path, server: &ServerId) -> Result<PathBuf, AppError> {
     let shown = path.display().to_string();
     let gone = || {
@@ -20,7 +21,10 @@ pub(crate) fn to_grant(path: &Path, home: &Path, server: &ServerId) -> Result<Pa
     }
     let system = ["/proc", "/sys", "/dev", "/run"].iter().any(|folder| real.starts_with(folder));
     let ours = std::fs::canonicalize(home).is_ok_and(|home| real.starts_with(home));
-    if real.parent().is_none() || system || ours {
+    // The picker opens on it: one press too early must not give everything away.
+    let whole_home = std::env::var_os("HOME")
+        .is_some_and(|home| std::fs::canonicalize(home).is_ok_and(|home| home == real));
+    if real.parent().is_none() || system || ours || whole_home {
         return Err(AppError::new(ErrorCode::FolderRefused)
             .with("folder", shown)
             .action(Action::ChooseFolder { server: server.clone() }));
@@ -92,6 +96,8 @@ mod tests {
         std::fs::create_dir(&inside).unwrap();
         let refused = |path: &Path| to_grant(path, home.path(), &"files".into()).unwrap_err().code;
         assert_eq!(refused(Path::new("/")), ErrorCode::FolderRefused);
+        let own = std::env::var("HOME").unwrap();
+        assert_eq!(refused(Path::new(&own)), ErrorCode::FolderRefused);
         assert_eq!(refused(Path::new("/proc/self")), ErrorCode::FolderRefused);
         assert_eq!(refused(home.path()), ErrorCode::FolderRefused);
         assert_eq!(refused(&inside), ErrorCode::FolderRefused);

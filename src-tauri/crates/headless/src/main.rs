@@ -41,7 +41,7 @@ enum Verb {
         #[arg(long)]
         json: bool,
         /// Seconds for each connection.
-        #[arg(long, default_value_t = 8)]
+        #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=86_400))]
         timeout: u64,
         /// Allow what is new to be started.
         #[arg(long)]
@@ -66,7 +66,7 @@ enum Verb {
         #[arg(long)]
         yes: bool,
         /// Seconds from sending.
-        #[arg(long, default_value_t = 60)]
+        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
         timeout: u64,
     },
 }

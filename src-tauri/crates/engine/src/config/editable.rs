@@ -6,6 +6,9 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+/// Bytes of a file that is still read.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
 /// The file and its last good content.
 #[derive(Debug)]
 pub(crate) struct EditableFile {
@@ -95,6 +98,17 @@ impl EditableFile {
 }
 
 fn read(path: &Path) -> Result<Map<String, Value>, Broken> {
+    // A pipe in its place would be waited on for ever, and nobody writes so much by hand.
+    if let Ok(found) = std::fs::metadata(path) {
+        let cause = match found.is_file() {
+            false => Some("not a file"),
+            true if found.len() > LARGEST => Some("too large"),
+            true => None,
+        };
+        if let Some(cause) = cause {
+            return Err(Broken { line: 1, cause: cause.to_owned() });
+        }
+    }
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Map::new()),
@@ -177,6 +191,15 @@ mod tests {
         std::fs::write(file.path(), r#"{"theirs": 1}"#).unwrap();
         file.edit(|map| drop(map.insert("ours".into(), 2.into()))).unwrap();
         assert_eq!(file.value().len(), 2);
+    }
+
+    #[test]
+    fn a_pipe_or_a_folder_in_its_place_is_a_mistake_and_is_not_waited_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe.json");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert_eq!(EditableFile::open(pipe).broken().unwrap().cause, "not a file");
+        assert_eq!(EditableFile::open(folder.path().to_owned()).broken().unwrap().cause, "not a file");
     }
 
     #[test]

@@ -50,6 +50,9 @@ pub(crate) struct TurnLimits {
     pub model_idle: Duration,
 }
 
+/// A day; a longer wait is a mistake, and much longer ones cannot be counted.
+const LONGEST: u64 = 24 * 60 * 60;
+
 impl Default for TurnLimits {
     fn default() -> Self {
         Self {
@@ -97,7 +100,8 @@ fn model(entry: &Value) -> Option<ModelEntry> {
 fn limits(file: Option<&Value>) -> TurnLimits {
     let default = TurnLimits::default();
     let number = |key: &str| file?.get(key)?.as_u64().filter(|n| *n > 0);
-    let seconds = |key: &str, default: Duration| number(key).map_or(default, Duration::from_secs);
+    let seconds =
+        |key: &str, default: Duration| number(key).map_or(default, |n| Duration::from_secs(n.min(LONGEST)));
     TurnLimits {
         call_idle: seconds("callIdleSeconds", default.call_idle),
         call_total: seconds("callTotalSeconds", default.call_total),

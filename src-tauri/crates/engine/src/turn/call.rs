@@ -134,6 +134,11 @@ pub(crate) async fn authorize(
         }
         Verdict::Refused { why, standing } => (Err(why), standing),
     };
+    let standing = standing.map(|mut standing| {
+        // It answers this very call.
+        standing.policy.last_used_at = allowed.is_ok().then(now);
+        standing
+    });
     if let Some(standing) = standing
         && let Err(error) = core.keep(standing).await
     {

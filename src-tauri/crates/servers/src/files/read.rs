@@ -29,12 +29,13 @@ const DOCUMENT_TIME: Duration = Duration::from_secs(20);
 /// # Errors
 /// A refusal when there is no such file, it is no text, too large, or has no such page.
 pub(crate) fn read(job: &Job, path: &str, page: usize) -> Result<Answer, Refusal> {
+    let asked = path.trim();
     let places = job.places();
     let mut place = places.locate(path, Last::Find)?;
     let mut note = String::new();
     if matches!(place.what, What::Missing { .. }) {
         place = elsewhere(job, place)?;
-        note = "Found in a folder below. ".into();
+        note = "found in a folder below: ".into();
     }
     let name = places.shown(&place.root, &place.path());
     match &place.what {
@@ -50,7 +51,7 @@ pub(crate) fn read(job: &Job, path: &str, page: usize) -> Result<Answer, Refusal
         What::Missing { .. } => return Err(Refusal(format!("There is no \"{name}\"."))),
     }
     let (file, metadata) = place.open(&job.forbidden)?;
-    let (kind, encoding, text) = contents(job, &name, file.into_std(), &metadata)?;
+    let (kind, _, text) = contents(job, &name, file.into_std(), &metadata)?;
     let cuts = pages(&text);
     let total = cuts.len();
     if page == 0 || page > total {
@@ -60,23 +61,22 @@ pub(crate) fn read(job: &Job, path: &str, page: usize) -> Result<Answer, Refusal
     let start = cuts.get(page - 1).copied().unwrap_or_default();
     let end = cuts.get(page).copied().unwrap_or(text.len());
     let body = text.get(start..end).unwrap_or_default();
-    let mut head = format!("{note}File: {name}");
-    let mut facts = Vec::new();
-    facts.extend(kind.as_deref().map(str::to_owned));
-    facts.extend(encoding.map(|encoding| format!("encoding {encoding}")));
+    // Said only where it is news: a small model takes a heading for the answer.
+    let mut head = Vec::new();
+    if !note.is_empty() || name != asked {
+        head.push(format!("{note}{name}"));
+    }
     if total > 1 {
-        facts.push(format!("page {page} of {total}"));
+        head.push(format!("page {page} of {total}"));
     }
-    if !facts.is_empty() {
-        head.push_str(&format!(" ({})", facts.join(", ")));
-    }
+    let head = if head.is_empty() { String::new() } else { format!("[{}]\n\n", head.join(", ")) };
     let body_or_empty = match (body.trim().is_empty(), &kind) {
         (false, _) => body,
         (true, Some(_)) => "[no text in it; its pages may be pictures]",
         (true, None) => "[the file is empty]",
     };
     Ok(Answer {
-        text: format!("{head}\n\n{body_or_empty}"),
+        text: format!("{head}{body_or_empty}"),
         structured: Some(json!({"path": name, "page": page, "pages": total, "bytes": metadata.len()})),
     })
 }
