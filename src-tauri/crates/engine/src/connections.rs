@@ -195,13 +195,9 @@ impl Connections {
     /// Switches it on or off, in the file too.
     pub(crate) fn toggle(&self, id: &ServerId, on: bool) -> Result<(), AppError> {
         find(&self.slots(), id)?;
-        self.edit(|file| {
-            if let Some(entry) = mcp_json::entry_mut(file, id) {
-                match on {
-                    true => drop(entry.shift_remove("disabled")),
-                    false => drop(entry.insert("disabled".into(), true.into())),
-                }
-            }
+        self.edit_entry(id, |entry| match on {
+            true => drop(entry.shift_remove("disabled")),
+            false => drop(entry.insert("disabled".into(), true.into())),
         })
     }
 
@@ -298,12 +294,34 @@ impl Connections {
         Ok(())
     }
 
-    fn save_roots(&self, id: &ServerId, granted: &[PathBuf]) -> Result<(), AppError> {
+    /// Changes one connection's entry. One that is no object cannot be changed, and that is said.
+    fn edit_entry(
+        &self,
+        id: &ServerId,
+        change: impl FnOnce(&mut serde_json::Map<String, serde_json::Value>),
+    ) -> Result<(), AppError> {
+        let mut found = false;
         self.edit(|file| {
             if let Some(entry) = mcp_json::entry_mut(file, id) {
-                let list = granted.iter().map(|path| path.display().to_string().into()).collect();
-                entry.insert("roots".into(), serde_json::Value::Array(list));
+                found = true;
+                change(entry);
             }
+        })?;
+        if found { Ok(()) } else { Err(self.unusable(id, "the entry is not an object in { }")) }
+    }
+
+    fn unusable(&self, id: &ServerId, why: &str) -> AppError {
+        AppError::new(ErrorCode::ConfigEntry)
+            .with("file", "mcp.json")
+            .with("entry", id.as_str())
+            .because(why)
+            .action(Action::OpenFile { path: self.core.mcp_file.path().display().to_string(), line: None })
+    }
+
+    fn save_roots(&self, id: &ServerId, granted: &[PathBuf]) -> Result<(), AppError> {
+        self.edit_entry(id, |entry| {
+            let list = granted.iter().map(|path| path.display().to_string().into()).collect();
+            entry.insert("roots".into(), serde_json::Value::Array(list));
         })
     }
 
@@ -325,15 +343,7 @@ impl Connections {
         let life = self.core.token.child_token();
         let (status, error) = match &entry.reach {
             _ if entry.disabled => (ServerStatus::Off, None),
-            Reach::Unusable(why) => {
-                let path = self.core.mcp_file.path().display().to_string();
-                let error = AppError::new(ErrorCode::ConfigEntry)
-                    .with("file", "mcp.json")
-                    .with("entry", entry.id.as_str())
-                    .because(why)
-                    .action(Action::OpenFile { path, line: None });
-                (ServerStatus::Failed, Some(error))
-            }
+            Reach::Unusable(why) => (ServerStatus::Failed, Some(self.unusable(&entry.id, why))),
             Reach::Address { .. } => {
                 let error = AppError::new(ErrorCode::ServerTransport).with("server", entry.id.as_str());
                 (ServerStatus::Failed, Some(error))

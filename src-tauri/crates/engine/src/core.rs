@@ -2,6 +2,7 @@
 //! change into all of them at once.
 
 use crate::config::editable::EditableFile;
+use crate::config::mcp_json;
 use crate::config::settings_json::{self, SettingsFile};
 use crate::desktop::Desktop;
 use crate::error;
@@ -73,8 +74,8 @@ impl Core {
         };
         let ledger = Arc::new(StoreLedger { store: store.clone(), feed: feed.clone() });
         Arc::new(Self {
-            mcp_file: EditableFile::open(home.join("mcp.json")),
-            settings_file: EditableFile::open(home.join("settings.json")),
+            mcp_file: EditableFile::open(home.join("mcp.json"), mcp_json::check),
+            settings_file: EditableFile::open(home.join("settings.json"), |_| Ok(())),
             gate: Gate::new(ledger, announce, now),
             home,
             programs,

@@ -344,7 +344,9 @@ impl Probe {
                 return Err(error::from_broken(&broken, &path));
             }
         };
-        let file = editable::parse(&bytes).map_err(|broken| error::from_broken(&broken, &path))?;
+        let file = editable::parse(&bytes)
+            .and_then(|file| mcp_json::check(&file).map(|()| file))
+            .map_err(|broken| error::from_broken(&broken, &path))?;
         let mut entries = mcp_json::entries(&file);
         // A file given by hand is looked at for what it lists; the one we ship is part of the app's own list.
         if self.file.is_some() {

@@ -13,8 +13,12 @@ const LARGEST: u64 = 16 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct EditableFile {
     path: PathBuf,
+    check: Check,
     state: Mutex<State>,
 }
+
+/// Says what is wrong with the shape of a file as a whole; a mistake in one entry spoils only that entry.
+pub(crate) type Check = fn(&Map<String, Value>) -> Result<(), Broken>;
 
 #[derive(Debug, Default)]
 struct State {
@@ -43,10 +47,15 @@ pub(crate) enum SaveError {
 
 impl EditableFile {
     /// Reads the file; a missing one is an empty object.
-    pub(crate) fn open(path: PathBuf) -> Self {
-        let file = Self { path, state: Mutex::default() };
+    pub(crate) fn open(path: PathBuf, check: Check) -> Self {
+        let file = Self { path, check, state: Mutex::default() };
         file.reload();
         file
+    }
+
+    fn read(&self) -> Result<Map<String, Value>, Broken> {
+        let value = read(&self.path)?;
+        (self.check)(&value).map(|()| value)
     }
 
     /// Where it is.
@@ -67,7 +76,7 @@ impl EditableFile {
     /// Reads the file again. True when the good content or the mistake is another than before.
     pub(crate) fn reload(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (value, broken) = match read(&self.path) {
+        let (value, broken) = match self.read() {
             Ok(value) => (value, None),
             Err(broken) => (state.value.clone(), Some(broken)),
         };
@@ -80,7 +89,7 @@ impl EditableFile {
     /// Nothing is written when nothing changed.
     pub(crate) fn edit(&self, change: impl FnOnce(&mut Map<String, Value>)) -> Result<(), SaveError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = match read(&self.path) {
+        let old = match self.read() {
             Ok(value) => value,
             Err(broken) => {
                 state.broken = Some(broken.clone());
@@ -97,6 +106,7 @@ impl EditableFile {
     }
 }
 
+/// Reads and parses; a missing file is an empty object.
 fn read(path: &Path) -> Result<Map<String, Value>, Broken> {
     // A pipe in its place would be waited on for ever, and nobody writes so much by hand.
     if let Ok(found) = std::fs::metadata(path) {
@@ -154,11 +164,15 @@ fn save(path: &Path, value: &Map<String, Value>) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
+    fn any(_: &Map<String, Value>) -> Result<(), Broken> {
+        Ok(())
+    }
+
     fn file(text: &str) -> (tempfile::TempDir, EditableFile) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.json");
         std::fs::write(&path, text).unwrap();
-        (folder, EditableFile::open(path))
+        (folder, EditableFile::open(path, any))
     }
 
     #[test]
@@ -198,14 +212,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe.json");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert_eq!(EditableFile::open(pipe).broken().unwrap().cause, "not a file");
-        assert_eq!(EditableFile::open(folder.path().to_owned()).broken().unwrap().cause, "not a file");
+        assert_eq!(EditableFile::open(pipe, any).broken().unwrap().cause, "not a file");
+        assert_eq!(EditableFile::open(folder.path().to_owned(), any).broken().unwrap().cause, "not a file");
     }
 
     #[test]
     fn missing_empty_and_marked_files_are_read() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(EditableFile::open(folder.path().join("none.json")).broken().is_none());
+        assert!(EditableFile::open(folder.path().join("none.json"), any).broken().is_none());
         assert!(parse(b" \n").unwrap().is_empty());
         assert_eq!(parse(b"\xEF\xBB\xBF{\"a\":1}").unwrap().len(), 1);
         assert_eq!(parse(b"[]").unwrap_err().line, 1);
@@ -216,13 +230,13 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("real.json");
-        let file = EditableFile::open(target.clone());
+        let file = EditableFile::open(target.clone(), any);
         file.edit(|map| drop(map.insert("a".into(), 1.into()))).unwrap();
         assert_eq!(std::fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
         let link = folder.path().join("link.json");
         std::os::unix::fs::symlink(&target, &link).unwrap();
-        EditableFile::open(link.clone()).edit(|map| drop(map.insert("b".into(), 2.into()))).unwrap();
+        EditableFile::open(link.clone(), any).edit(|map| drop(map.insert("b".into(), 2.into()))).unwrap();
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(EditableFile::open(target).value().len(), 2);
+        assert_eq!(EditableFile::open(target, any).value().len(), 2);
     }
 }

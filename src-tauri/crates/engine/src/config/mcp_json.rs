@@ -1,5 +1,6 @@
 //! `mcp.json`: the connection list, in the form every other host uses.
 
+use super::editable::Broken;
 use contract::ServerId;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -37,6 +38,14 @@ pub(crate) enum Reach {
     },
     /// It cannot be used, and why, in technical English.
     Unusable(String),
+}
+
+/// A list that is no object holds no connections; taking it for an empty one would end them all without a word.
+pub(crate) fn check(file: &Map<String, Value>) -> Result<(), Broken> {
+    match [LIST, "servers"].into_iter().find(|key| file.get(*key).is_some_and(|list| !list.is_object())) {
+        Some(key) => Err(Broken { line: 1, cause: format!("\"{key}\" is not an object in {{ }}") }),
+        None => Ok(()),
+    }
 }
 
 /// All connections, the built-in one first unless the file places it elsewhere.
@@ -151,7 +160,8 @@ pub(crate) fn remove(file: &mut Map<String, Value>, id: &ServerId) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::check as check_shape;
+    use super::{PathBuf, Value, entries, entry_mut, remove};
     use serde_json::json;
 
     fn check(file: Value, expected: &[(&str, &str)]) {
@@ -191,6 +201,13 @@ mod tests {
                 ("empty", r#"Unusable("\"command\" is empty")"#),
             ],
         );
+    }
+
+    #[test]
+    fn a_list_of_the_wrong_shape_is_a_mistake_and_no_empty_list() {
+        let broken = |file: Value| check_shape(file.as_object().unwrap()).is_err();
+        assert!(broken(json!({"mcpServers": []})) && broken(json!({"servers": null})));
+        assert!(!broken(json!({})) && !broken(json!({"mcpServers": {"a": 5}})));
     }
 
     #[test]
