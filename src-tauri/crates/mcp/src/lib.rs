@@ -12,6 +12,7 @@ mod call;
 mod catalog;
 mod config;
 mod error;
+mod headers;
 mod inbound;
 mod link;
 mod log;
@@ -22,6 +23,7 @@ mod program;
 mod result;
 mod schema;
 mod session;
+mod sse;
 mod transport;
 mod uri;
 mod wire;
@@ -38,3 +40,10 @@ pub use names::ToolNames;
 pub use program::find_program;
 pub use result::{CallResult, Part};
 pub use uri::file_uri;
+
+/// Readers of foreign bytes, open to what throws random bytes at them. Not for the app.
+#[doc(hidden)]
+pub mod parts {
+    pub use crate::headers::{Mirror, encode_header_value, mirrored};
+    pub use crate::sse::{SseEvent, SseItem, SseParser};
+}
