@@ -24,6 +24,7 @@ mod result;
 mod schema;
 mod session;
 mod sse;
+mod template;
 mod transport;
 mod uri;
 mod wire;
@@ -46,4 +47,5 @@ pub use uri::file_uri;
 pub mod parts {
     pub use crate::headers::{Mirror, encode_header_value, mirrored};
     pub use crate::sse::{SseEvent, SseItem, SseParser};
+    pub use crate::template::{TemplateValue, UriTemplate};
 }
