@@ -23,6 +23,7 @@ mod program;
 mod result;
 mod schema;
 mod session;
+mod skills;
 mod sse;
 mod template;
 mod transport;
@@ -46,6 +47,7 @@ pub use uri::file_uri;
 #[doc(hidden)]
 pub mod parts {
     pub use crate::headers::{Mirror, encode_header_value, mirrored};
+    pub use crate::skills::{Skill, SkillFault, SkillFile, SkillFiles, verify};
     pub use crate::sse::{SseEvent, SseItem, SseParser};
     pub use crate::template::{TemplateValue, UriTemplate};
 }
