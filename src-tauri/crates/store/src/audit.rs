@@ -1,4 +1,5 @@
-//! The activity log: rows that are only ever added, each with a hash over itself and the one before.
+//! The activity log: rows that are only ever added, each with a hash over itself and the one before. What is past
+//! its time goes from the front, and a checkpoint row at the end says which hash the rest begins with.
 
 use crate::Result;
 use crate::blobs::hex;
@@ -28,12 +29,20 @@ pub struct NewAudit {
     pub digest: String,
 }
 
-pub(crate) fn add(db: &Connection, entry: &NewAudit) -> Result<i64> {
-    let last: Option<(i64, String)> = db
-        .prepare_cached("SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1")?
-        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+/// The kind of a checkpoint, which no decision has.
+const CHECKPOINT: &str = "checkpoint";
+
+/// The hash of the last row, which the next one carries on.
+fn last_hash(db: &Connection) -> Result<String> {
+    let last: Option<String> = db
+        .prepare_cached("SELECT hash FROM audit ORDER BY id DESC LIMIT 1")?
+        .query_row([], |row| row.get(0))
         .optional()?;
-    let prev_hash = last.map(|(_, hash)| hash).unwrap_or_default();
+    Ok(last.unwrap_or_default())
+}
+
+pub(crate) fn add(db: &Connection, entry: &NewAudit) -> Result<i64> {
+    let prev_hash = last_hash(db)?;
     // A file's name could be guessed from a bare digest of it.
     let object = match &entry.object {
         Some(object) => {
@@ -59,6 +68,17 @@ pub(crate) fn add(db: &Connection, entry: &NewAudit) -> Result<i64> {
         hash: String::new(),
     };
     row.hash = row.hashed();
+    let id = insert(db, &row)?;
+    if let Some((_, nonce, object)) = object {
+        db.prepare_cached(
+            "INSERT INTO audit_objects (audit_id, conversation_id, nonce, object) VALUES (?1, ?2, ?3, ?4)",
+        )?
+        .execute(params![id, row.conversation, nonce, object])?;
+    }
+    Ok(id)
+}
+
+fn insert(db: &Connection, row: &Kept) -> Result<i64> {
     db.prepare_cached(
         "INSERT INTO audit (at, actor, kind, server_id, tool, conversation_id, outcome, reader, policy_id, digest, \
          object_digest, prev_hash, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
@@ -78,14 +98,41 @@ pub(crate) fn add(db: &Connection, entry: &NewAudit) -> Result<i64> {
         row.prev_hash,
         row.hash,
     ])?;
-    let id = db.last_insert_rowid();
-    if let Some((_, nonce, object)) = object {
-        db.prepare_cached(
-            "INSERT INTO audit_objects (audit_id, conversation_id, nonce, object) VALUES (?1, ?2, ?3, ?4)",
-        )?
-        .execute(params![id, row.conversation, nonce, object])?;
-    }
-    Ok(id)
+    Ok(db.last_insert_rowid())
+}
+
+/// Takes the rows from the front that are older than `before`, up to the first that is not, and leaves a checkpoint.
+/// Gives how many went; with none nothing is written.
+pub(crate) fn purge(db: &Connection, before: i64, now: i64) -> Result<usize> {
+    let last: Option<(i64, String)> = db
+        .query_row(
+            "SELECT id, hash FROM audit WHERE id < coalesce((SELECT min(id) FROM audit WHERE at >= ?1), ?2) \
+             AND kind <> 'checkpoint' ORDER BY id DESC LIMIT 1",
+            params![before, i64::MAX],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .optional()?;
+    let Some((last, hash)) = last else { return Ok(0) };
+    let mut row = Kept {
+        id: 0,
+        at: now,
+        actor: word(&AuditActor::App)?,
+        kind: CHECKPOINT.to_owned(),
+        server: String::new(),
+        tool: None,
+        conversation: None,
+        outcome: CHECKPOINT.to_owned(),
+        reader: None,
+        policy: None,
+        digest: format!("{last}:{hash}"),
+        object_digest: None,
+        prev_hash: last_hash(db)?,
+        hash: String::new(),
+    };
+    row.hash = row.hashed();
+    insert(db, &row)?;
+    db.execute("DELETE FROM audit_objects WHERE audit_id <= ?1", [last])?;
+    Ok(db.execute("DELETE FROM audit WHERE id <= ?1", [last])?)
 }
 
 pub(crate) fn rows(
@@ -97,7 +144,7 @@ pub(crate) fn rows(
     let pattern = text.map(str::trim).filter(|text| !text.is_empty()).map(|text| format!("%{}%", like(text)));
     let mut rows = db.prepare_cached(
         "SELECT id, at, actor, kind, server_id, tool, audit.conversation_id, outcome, object, reader FROM audit \
-         LEFT JOIN audit_objects ON audit_id = id WHERE id < ?1 AND (?2 IS NULL OR server_id LIKE ?2 ESCAPE '\\' \
+         LEFT JOIN audit_objects ON audit_id = id WHERE id < ?1 AND kind <> 'checkpoint' AND (?2 IS NULL OR server_id LIKE ?2 ESCAPE '\\' \
          OR tool LIKE ?2 ESCAPE '\\' OR object LIKE ?2 ESCAPE '\\' OR reader LIKE ?2 ESCAPE '\\') \
          ORDER BY id DESC LIMIT ?3",
     )?;
@@ -126,15 +173,21 @@ fn shown(row: &Row<'_>) -> rusqlite::Result<Option<AuditRow>> {
     }))
 }
 
-/// The first row whose hash, predecessor or object does not fit. The rows from the start must be there, but for
-/// what a counter that skipped leaves out: the hashes say what precedes what.
+/// The first row whose hash, predecessor or object does not fit. The rows from the start, or from where the last
+/// checkpoint says, must be there, but for what a counter that skipped leaves out: the hashes say what precedes what.
 pub(crate) fn check(db: &Connection) -> Result<Option<i64>> {
+    let checkpoint: Option<String> = db
+        .query_row("SELECT digest FROM audit WHERE kind = 'checkpoint' ORDER BY id DESC LIMIT 1", [], |row| {
+            row.get(0)
+        })
+        .optional()?;
     let mut rows = db.prepare(
         "SELECT id, at, actor, kind, server_id, tool, audit.conversation_id, outcome, reader, policy_id, digest, \
          object_digest, prev_hash, hash, nonce, object FROM audit LEFT JOIN audit_objects ON audit_id = id ORDER BY id",
     )?;
     let mut rows = rows.query([])?;
-    let mut last = String::new();
+    let mut last =
+        checkpoint.and_then(|digest| Some(digest.split_once(':')?.1.to_owned())).unwrap_or_default();
     while let Some(row) = rows.next()? {
         let kept = Kept {
             id: row.get(0)?,

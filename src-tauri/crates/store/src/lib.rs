@@ -229,6 +229,16 @@ impl Store {
         self.db.read(move |db| audit::rows(db, before, text.as_deref(), limit)).await
     }
 
+    /// Deletes from the front of the activity log what is older than `before`, for good, and leaves a checkpoint row
+    /// of the time `now` that carries the last hash on. Gives how many rows went.
+    pub async fn audit_purge(&self, before: i64, now: i64) -> Result<usize> {
+        let gone = self.db.write_durable(move |db| audit::purge(db, before, now)).await?;
+        if gone > 0 {
+            self.db.forget_log().await?;
+        }
+        Ok(gone)
+    }
+
     /// Follows the hashes of the whole activity log. Gives the first row that does not fit, nothing when all do.
     pub async fn audit_check(&self) -> Result<Option<i64>> {
         self.db.read(audit::check).await

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 /// Each brings the schema from its index to the next; `PRAGMA user_version` counts them. One that older apps
 /// cannot live with raises `min_reader` in `meta` as well.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")];
 
 /// Says that a database is ours. The bytes of "Prly".
 pub(crate) const APPLICATION: i64 = 0x5072_6c79;

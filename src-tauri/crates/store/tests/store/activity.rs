@@ -141,3 +141,56 @@ async fn a_deleted_chat_leaves_its_digests_and_no_content_on_the_disk() {
     assert_eq!(digest, "d".repeat(64));
     assert_eq!(store.turns(&"a".into()).await.unwrap(), []);
 }
+
+#[tokio::test]
+async fn what_is_past_its_time_goes_for_good_and_the_rest_still_hangs_together() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let at = |at, name: &str| NewAudit { at, ..row(None, name) };
+    // The clock of a computer goes back now and then; what stands behind a younger row waits for that one.
+    for (time, name) in [(10, "FIRSTNAME"), (20, "SECONDNAME"), (40, "third"), (15, "fourth"), (50, "fifth")]
+    {
+        store.audit(at(time, name)).await.unwrap();
+    }
+    let names = async || {
+        let rows = store.audit_rows(None, None, 9).await.unwrap();
+        rows.into_iter().filter_map(|row| row.object).collect::<Vec<_>>()
+    };
+    assert_eq!(store.audit_purge(5, 60).await.unwrap(), 0);
+    assert_eq!(names().await.len(), 5);
+    assert_eq!(store.audit_purge(30, 60).await.unwrap(), 2);
+    assert_eq!(names().await, ["fifth", "fourth", "third"]);
+    assert_eq!(store.audit_check().await.unwrap(), None);
+    for name in ["FIRSTNAME", "SECONDNAME"] {
+        let left = everything(home.path().into());
+        assert!(
+            !left.iter().any(|(_, bytes)| bytes.windows(name.len()).any(|w| w == name.as_bytes())),
+            "{name}"
+        );
+    }
+    // Again with nothing left to take: no second checkpoint.
+    assert_eq!(store.audit_purge(30, 61).await.unwrap(), 0);
+    let rows: i64 = raw(home.path()).query_row("SELECT count(*) FROM audit", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 4);
+    store.audit(at(70, "sixth")).await.unwrap();
+    assert_eq!(store.audit_purge(100, 101).await.unwrap(), 5);
+    assert!(names().await.is_empty());
+    store.audit(at(110, "seventh")).await.unwrap();
+    assert_eq!((names().await, store.audit_check().await.unwrap()), (vec!["seventh".to_owned()], None));
+}
+
+#[tokio::test]
+async fn more_than_a_checkpoint_covers_cannot_be_deleted_nor_go_unseen() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    for time in [10, 20, 30] {
+        store.audit(NewAudit { at: time, ..row(None, "a") }).await.unwrap();
+    }
+    store.audit_purge(15, 60).await.unwrap();
+    let file = raw(home.path());
+    let refused = file.execute("DELETE FROM audit WHERE id = 2", []).unwrap_err().to_string();
+    assert!(refused.contains("only ever added to"), "{refused}");
+    assert_eq!(store.audit_check().await.unwrap(), None);
+    file.execute_batch("DROP TRIGGER audit_no_delete; DELETE FROM audit WHERE id = 2;").unwrap();
+    assert_eq!(store.audit_check().await.unwrap(), Some(3));
+}
