@@ -68,7 +68,14 @@ impl ToolNames {
 }
 
 fn is_plain(name: &str) -> bool {
-    name.len() <= LONGEST && name.chars().all(is_allowed)
+    name.len() <= LONGEST && name.chars().all(is_allowed) && !ends_like_a_fingerprint(name)
+}
+
+/// Such a name would stand where another tool's fingerprinted one belongs, and a server can choose it so.
+fn ends_like_a_fingerprint(name: &str) -> bool {
+    name.rsplit_once('_').is_some_and(|(_, end)| {
+        DIGITS.contains(&end.len()) && end.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
 }
 
 fn is_allowed(c: char) -> bool {
@@ -94,6 +101,7 @@ fn fingerprinted(server: &str, tool: &str, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const SERVER_A: &str = "atlassian_rovo_mcp_server_cloud_edition";
     const SERVER_B: &str = "atlassian_rovo_mcp_server_cloud_editiom";
@@ -160,5 +168,74 @@ mod tests {
         let names = ToolNames::build(tools.iter().map(|tool| ("server", tool.as_str())));
         assert_eq!(names.original.len(), 5_000);
         assert!(before.elapsed() < std::time::Duration::from_secs(1));
+    }
+
+    /// Servers and tools that clash as often as possible: few letters, the seam, case, and what a fingerprint ends in.
+    fn any_part() -> impl Strategy<Value = String> {
+        prop_oneof![
+            4 => "[aAb_.é-]{0,4}",
+            2 => "[a_]{15,70}",
+            1 => "a__[a-c_]{0,3}_[0-9a-f]{8}",
+            1 => ".{0,8}",
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_tools_names_are_allowed_unique_and_lead_back(
+            pairs in prop::collection::vec((any_part(), any_part()), 0..40),
+            rotation in 0_usize..40,
+        ) {
+            let borrowed = || pairs.iter().map(|(server, tool)| (server.as_str(), tool.as_str()));
+            let names = ToolNames::build(borrowed());
+            let mut seen: BTreeMap<String, (&str, &str)> = BTreeMap::new();
+            for (server, tool) in borrowed() {
+                let Some(wire) = names.wire(server, tool) else {
+                    prop_assert!(tool.is_empty());
+                    continue;
+                };
+                prop_assert!((1..=LONGEST).contains(&wire.len()) && wire.chars().all(is_allowed), "{}", wire);
+                let other = seen.insert(wire.to_ascii_lowercase(), (server, tool));
+                prop_assert!(other.is_none_or(|other| other == (server, tool)), "{} twice", wire);
+                prop_assert_eq!(names.original(wire), Some((server, tool)));
+            }
+            // Another order, and another run of the app, whose hash maps are seeded anew.
+            let mut turned = pairs.clone();
+            turned.rotate_left(rotation.min(pairs.len()));
+            turned.reverse();
+            let again = ToolNames::build(turned.iter().map(|(server, tool)| (server.as_str(), tool.as_str())));
+            for (server, tool) in borrowed() {
+                prop_assert_eq!(again.wire(server, tool), names.wire(server, tool));
+            }
+        }
+
+        #[test]
+        fn a_tool_keeps_its_name_when_others_come_unless_they_clash(
+            pairs in prop::collection::vec(("[a-c]{1,3}", "[a-c_]{1,4}"), 1..10),
+            newcomer in "[d-f]{1,5}",
+        ) {
+            let borrowed = || pairs.iter().map(|(server, tool)| (server.as_str(), tool.as_str()));
+            let before = ToolNames::build(borrowed());
+            let after = ToolNames::build(borrowed().chain([("other", newcomer.as_str())]));
+            for (server, tool) in borrowed() {
+                prop_assert_eq!(before.wire(server, tool), after.wire(server, tool));
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_made_to_look_like_a_fingerprint_takes_nobody_elses() {
+        let forged: Vec<String> = DIGITS
+            .into_iter()
+            .map(|digits| fingerprinted("s", "a.b", digits).strip_prefix("s__").unwrap().to_owned())
+            .collect();
+        let tools = || forged.iter().map(|tool| ("s", tool.as_str())).chain([("s", "a.b")]);
+        let names = ToolNames::build(tools());
+        let all: BTreeSet<String> =
+            tools().map(|(server, tool)| names.wire(server, tool).unwrap().to_ascii_lowercase()).collect();
+        assert_eq!(all.len(), 4, "{all:?}");
+        for (server, tool) in tools() {
+            assert_eq!(names.original(names.wire(server, tool).unwrap()), Some((server, tool)));
+        }
     }
 }
