@@ -3,7 +3,7 @@
 //!
 //! [`modes`] is the table: the fault in a sentence and what a good client makes of it. The program `nasty` plays them:
 //!
-//! - `nasty --list` prints the table as JSON.
+//! - `nasty --list` prints the table and the constants as JSON.
 //! - `nasty <mode> [file]` plays one. A stdio mode speaks over standard streams. An HTTP mode prints
 //!   `listening http://127.0.0.1:PORT/mcp` and serves until its standard input ends. With a file, the ids of the
 //!   process and of every child it leaves behind are written there, one a line.

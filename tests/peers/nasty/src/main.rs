@@ -3,7 +3,7 @@
 mod http;
 mod stdio;
 
-use nasty::{Transport, mode, modes};
+use nasty::{ECHO_TEXT, ENDS_WITHIN, PATIENCE, TOTAL, Transport, mode, modes};
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -13,7 +13,14 @@ fn main() -> ExitCode {
     let pids = args.next().filter(|file| file != "-");
     let again = args.next().is_some();
     if name == "--list" {
-        let table = serde_json::to_string_pretty(&modes()).unwrap_or_default();
+        let table = serde_json::json!({
+            "echo_text": ECHO_TEXT,
+            "patience_ms": millis(PATIENCE),
+            "total_ms": millis(TOTAL),
+            "ends_within_ms": millis(ENDS_WITHIN),
+            "modes": modes(),
+        });
+        let table = serde_json::to_string_pretty(&table).unwrap_or_default();
         return if writeln!(std::io::stdout(), "{table}").is_ok() {
             ExitCode::SUCCESS
         } else {
@@ -32,6 +39,10 @@ fn main() -> ExitCode {
         Transport::Stdio => stdio::serve(mode, pids, again),
         Transport::Http => http::serve(mode),
     }
+}
+
+fn millis(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Adds a process id to the file.

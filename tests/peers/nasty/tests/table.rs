@@ -7,6 +7,7 @@ use std::collections::HashSet;
 fn there_are_enough_modes_of_each_transport() {
     let of = |transport| modes().iter().filter(|mode| mode.transport == transport).count();
     assert!(of(Transport::Stdio) >= 62, "{}", of(Transport::Stdio));
+    assert!(of(Transport::Http) >= 32, "{}", of(Transport::Http));
 }
 
 #[test]
@@ -49,8 +50,9 @@ fn whoever_connects_has_the_good_tool_and_the_one_that_is_called() {
 #[test]
 fn the_program_prints_the_whole_table() {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_nasty")).arg("--list").output().unwrap();
-    let table: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(table.len(), modes().len());
-    assert_eq!(table[0]["transport"], "stdio");
-    assert_eq!(table[0]["expect"]["kind"], "works");
+    let table: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(table["echo_text"], nasty::ECHO_TEXT);
+    assert_eq!(table["modes"].as_array().map(Vec::len), Some(modes().len()));
+    assert_eq!(table["modes"][0]["transport"], "stdio");
+    assert_eq!(table["modes"][0]["expect"]["kind"], "works");
 }
