@@ -13,8 +13,11 @@
 
 pub mod good;
 mod http_table;
+mod served;
 pub mod shapes;
 mod stdio_table;
+
+pub use served::Served;
 
 use serde::Serialize;
 use serde_json::Value;

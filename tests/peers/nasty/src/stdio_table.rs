@@ -152,7 +152,7 @@ fn listings() -> Vec<Mode> {
         stdio("tools-no-description", "Describes none of its tools.", works()),
         stdio("tools-huge-description", "Describes a tool in 2 MiB.", works()).tools(&["echo", "long"]),
         stdio("tools-names", "Names its tools with spaces, dots, other alphabets, capitals that clash, and nothing.", notes())
-            .tools(&["echo", "a.b", "a b", "a_b", "búsqueda", "検索", "検素", "SEARCH", "search",
+            .at_least(&["echo", "a.b", "a b", "a_b", "búsqueda", "検索", "検素", "SEARCH", "search",
                 "createConfluencePageWithAttachmentsAndPermissions", "deleteConfluencePageWithAttachmentsAndPermissions",
                 "createConfluencePageWithAttachmentsOnly"]),
         stdio("tools-long-name", "Names a tool with 10,000 characters.", works()).at_least(&["echo"]),

@@ -3,11 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
 
-use nasty::{Era, Expect, Mode, Then, Transport, modes};
+use nasty::{Era, Expect, Mode, Served, Then, Transport, modes};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -17,22 +17,20 @@ const SHORT: Duration = Duration::from_millis(400);
 const LIMIT: usize = 20 << 20;
 
 struct Server {
-    child: Child,
+    _served: Served,
     address: String,
 }
 
 impl Server {
     fn start(mode: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_nasty"))
-            .arg(mode)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening http://").unwrap();
-        Self { address: address.strip_suffix("/mcp").unwrap().to_owned(), child }
+        let served = Served::start(Path::new(env!("CARGO_BIN_EXE_nasty")), mode).unwrap();
+        let address = served
+            .url()
+            .strip_prefix("http://")
+            .and_then(|rest| rest.strip_suffix("/mcp"))
+            .unwrap()
+            .to_owned();
+        Self { _served: served, address }
     }
 
     /// Sends one request on a connection of its own and takes what comes until it is whole, or for a while.
@@ -64,13 +62,6 @@ impl Server {
             }
         }
         got
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
