@@ -109,3 +109,9 @@ pub enum StopReason {
     Filter,
     Other(String),
 }
+
+/// Projections of schemas, open to what throws random schemas at them. Not for the app.
+#[doc(hidden)]
+pub mod parts {
+    pub use crate::schema::{Dialect, Projected, project, restore};
+}

@@ -1,8 +1,18 @@
 //! Bends a tool's schema into one a provider takes. The tool's own schema stays the judge of the arguments;
 //! a looser one here only costs the model a hint, a refused one costs the whole request.
+//!
+//! Every projection is bounded in size and depth, and no reference is ever fetched.
 
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+
+mod keep;
+mod reduce;
+mod restore;
+mod shape;
+
+pub use restore::restore;
 
 /// Deeper levels take anything.
 const MAX_DEPTH: usize = 12;
@@ -10,48 +20,61 @@ const MAX_DEPTH: usize = 12;
 const MAX_NODES: usize = 3000;
 const MAX_ENUM: usize = 300;
 const MAX_TEXT: usize = 1024;
+/// A property with a longer name is left out.
+const MAX_NAME: usize = 256;
 const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
-/// Keywords whose value is one schema.
-const ONE: [&str; 10] = [
-    "additionalProperties",
-    "contains",
-    "else",
-    "if",
-    "items",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
-/// Keywords whose value is a list of schemas.
-const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
-/// Keywords whose value is a map of schemas.
-const MAPS: [&str; 5] = ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
-/// Keywords about the schema, not about the value.
-const META: [&str; 8] =
-    ["$schema", "$id", "id", "$comment", "$anchor", "$dynamicAnchor", "$dynamicRef", "$vocabulary"];
 
-/// For plain (not strict) function calling: a valid schema of bounded size whose top is an object without a
-/// choice at its top level, whose arrays have `items`, and whose `required` names only what exists.
-pub(crate) fn for_openai(schema: &Value) -> Value {
-    let mut nodes = 0;
+/// Whose rules a schema has to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Function calling without `strict`, as most services speak it: JSON Schema with an object at the top that is
+    /// no choice, `items` in every array.
+    OpenAi,
+    /// Function calling with `strict`: every object closed, every property required, few keywords. What may be left
+    /// out may be null instead; [`restore`] takes those nulls away again.
+    OpenAiStrict,
+    /// JSON Schema 2020-12 with an object at the top that is no choice, and property names of few characters;
+    /// [`restore`] gives properties their own names back.
+    Anthropic,
+    /// The subset of OpenAPI 3.0 in `FunctionDeclaration.parameters`: no references, types one by one, choices among
+    /// texts only, no object without properties. Such an object inside is asked for as JSON text; at the top it is
+    /// there, and `parameters` has to be left out of the request.
+    Gemini,
+    /// What the server's own structs can hold, and its prompt templates print: a type for everything, no references.
+    Ollama,
+}
+
+/// A schema for a provider.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Projected {
+    /// Always an object schema with `properties`.
+    pub schema: Value,
+    /// It rules out arguments that the tool would take. With [`Dialect::OpenAiStrict`] the provider enforces that, so
+    /// such a tool is better offered without `strict`.
+    pub narrowed: bool,
+}
+
+/// The schema as `dialect` has it. Whatever is given, the result is one that the provider takes; what is no schema
+/// becomes one without arguments.
+pub fn project(schema: &Value, dialect: Dialect) -> Projected {
     let top = flatten(schema);
-    let projected = node(&Value::Object(top), &mut Place { root: schema, nodes: &mut nodes, depth: 0 });
-    let mut top = match projected {
-        Value::Object(top) => top,
-        _ => Map::new(),
-    };
-    top.insert("type".to_owned(), json!("object"));
-    if !top.get("properties").is_some_and(Value::is_object) {
-        top.insert("properties".to_owned(), json!({}));
+    match dialect {
+        Dialect::OpenAi => Projected { schema: keep::project(&top, schema, false), narrowed: false },
+        Dialect::Anthropic => Projected { schema: keep::project(&top, schema, true), narrowed: false },
+        Dialect::OpenAiStrict => reduce::project(&top, schema, reduce::Rules::Strict),
+        Dialect::Gemini => reduce::project(&top, schema, reduce::Rules::Gemini),
+        Dialect::Ollama => reduce::project(&top, schema, reduce::Rules::Ollama),
     }
-    Value::Object(top)
 }
 
 /// The top level as one object: a reference is followed, the variants of a choice are laid over each other.
-fn flatten(schema: &Value) -> Map<String, Value> {
-    let mut top = schema.as_object().cloned().unwrap_or_default();
+fn flatten(schema: &Value) -> Cow<'_, Map<String, Value>> {
+    const SPECIAL: [&str; 7] = ["$ref", "allOf", "anyOf", "const", "enum", "not", "oneOf"];
+    let Some(top) = schema.as_object() else { return Cow::Owned(Map::new()) };
+    if !top.keys().any(|key| SPECIAL.contains(&key.as_str())) {
+        return Cow::Borrowed(top);
+    }
+    let mut top = top.clone();
     for _ in 0..4 {
         let Some(target) = top.get("$ref").and_then(Value::as_str).and_then(|r| resolve(schema, r)) else {
             break;
@@ -98,128 +121,10 @@ fn flatten(schema: &Value) -> Map<String, Value> {
         }
         top.insert("required".to_owned(), required.into_iter().collect());
     }
-    top
+    Cow::Owned(top)
 }
 
-struct Place<'a> {
-    root: &'a Value,
-    nodes: &'a mut usize,
-    depth: usize,
-}
-
-impl Place<'_> {
-    fn below(&mut self) -> Place<'_> {
-        Place { root: self.root, nodes: self.nodes, depth: self.depth + 1 }
-    }
-}
-
-fn node(schema: &Value, place: &mut Place<'_>) -> Value {
-    let Some(fields) = schema.as_object() else { return json!({}) };
-    *place.nodes += 1;
-    if place.depth > MAX_DEPTH || *place.nodes > MAX_NODES {
-        return json!({});
-    }
-    let mut out = Map::new();
-    for (key, value) in fields {
-        let key = key.as_str();
-        let kept = match key {
-            _ if META.contains(&key) => None,
-            "$ref" => value.as_str().filter(|r| resolve(place.root, r).is_some()).map(|_| value.clone()),
-            "type" => kind(value),
-            "enum" => value.as_array().filter(|list| !list.is_empty()).map(|list| {
-                let mut kept: Vec<Value> = Vec::new();
-                for item in list.iter().take(MAX_ENUM) {
-                    if !kept.contains(item) {
-                        kept.push(item.clone());
-                    }
-                }
-                Value::Array(kept)
-            }),
-            "description" | "title" => {
-                value.as_str().map(|t| json!(t.chars().take(MAX_TEXT).collect::<String>()))
-            }
-            "exclusiveMinimum" | "exclusiveMaximum" | "minimum" | "maximum" | "multipleOf" => {
-                value.is_number().then(|| value.clone())
-            }
-            "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
-                value.is_u64().then(|| value.clone())
-            }
-            "pattern" | "format" => value.is_string().then(|| value.clone()),
-            "required" => None,
-            "additionalProperties" if value.is_boolean() => Some(value.clone()),
-            // A list here is how older drafts wrote a tuple.
-            "items" if !value.is_object() => None,
-            _ if ONE.contains(&key) => Some(node(value, &mut place.below())),
-            _ if LISTS.contains(&key) => value
-                .as_array()
-                .filter(|l| !l.is_empty())
-                .map(|list| list.iter().map(|item| node(item, &mut place.below())).collect()),
-            _ if MAPS.contains(&key) => value.as_object().map(|map| {
-                let mut kept = Map::new();
-                for (name, item) in map {
-                    if *place.nodes > MAX_NODES {
-                        break;
-                    }
-                    kept.insert(name.clone(), node(item, &mut place.below()));
-                }
-                Value::Object(kept)
-            }),
-            "const" | "default" | "examples" | "deprecated" | "readOnly" | "writeOnly" | "uniqueItems" => {
-                Some(value.clone())
-            }
-            // What no provider knows it may refuse.
-            _ => None,
-        };
-        if let Some(kept) = kept {
-            out.insert(key.to_owned(), kept);
-        }
-    }
-    let array = match out.get("type") {
-        Some(Value::String(kind)) => kind == "array",
-        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
-        _ => false,
-    };
-    if array && !out.contains_key("items") {
-        out.insert("items".to_owned(), json!({}));
-    }
-    if let Some(required) = fields.get("required").and_then(Value::as_array) {
-        let known = out.get("properties").and_then(Value::as_object);
-        let mut kept: Vec<Value> = Vec::new();
-        for name in required {
-            let exists = name.as_str().is_some_and(|name| known.is_some_and(|k| k.contains_key(name)));
-            if exists && !kept.contains(name) {
-                kept.push(name.clone());
-            }
-        }
-        if !kept.is_empty() {
-            out.insert("required".to_owned(), Value::Array(kept));
-        }
-    }
-    Value::Object(out)
-}
-
-fn kind(value: &Value) -> Option<Value> {
-    let known = |v: &Value| v.as_str().is_some_and(|v| TYPES.contains(&v));
-    match value {
-        Value::String(_) if known(value) => Some(value.clone()),
-        Value::Array(list) => {
-            let mut kept: Vec<Value> = Vec::new();
-            for item in list.iter().filter(|v| known(v)) {
-                if !kept.contains(item) {
-                    kept.push(item.clone());
-                }
-            }
-            match kept.len() {
-                0 => None,
-                1 => kept.pop(),
-                _ => Some(Value::Array(kept)),
-            }
-        }
-        _ => None,
-    }
-}
-
-/// A reference within the schema; nothing is ever fetched. The parts that survive the projection only.
+/// A reference within the schema; nothing is ever fetched. Only where schemas are usually kept.
 fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = reference.strip_prefix('#')?;
     let known = ["/$defs/", "/definitions/", "/properties/"];
@@ -229,130 +134,26 @@ fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     root.pointer(pointer)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The rules a service checks, written down a second time: what makes the answer to a request a 400.
-    fn check(schema: &Value, root: &Value, top: bool) -> Result<(), String> {
-        let fields = schema.as_object().ok_or(format!("no object: {schema}"))?;
-        if top {
-            if fields.get("type") != Some(&json!("object")) || !fields.contains_key("properties") {
-                return Err("top is no object".into());
-            }
-            for bad in ["anyOf", "oneOf", "allOf", "enum", "not", "$ref"] {
-                if fields.contains_key(bad) {
-                    return Err(format!("{bad} at the top"));
-                }
-            }
-        }
-        if fields.contains_key("$schema") {
-            return Err("$schema".into());
-        }
-        if let Some(r) = fields.get("$ref").and_then(Value::as_str) {
-            let pointer = r.strip_prefix('#').ok_or(format!("remote {r}"))?;
-            root.pointer(pointer).ok_or(format!("dangling {r}"))?;
-        }
-        if fields
-            .get("type")
-            .is_some_and(|t| t == "array" || t.as_array().is_some_and(|l| l.contains(&json!("array"))))
-            && !fields.get("items").is_some_and(Value::is_object)
-        {
-            return Err(format!("array without items: {schema}"));
-        }
-        for name in fields.get("required").and_then(Value::as_array).into_iter().flatten() {
-            let name = name.as_str().ok_or("required is no text")?;
-            fields.get("properties").and_then(|p| p.get(name)).ok_or(format!("ghost {name}"))?;
-        }
-        for key in ONE {
-            if let Some(inner) = fields.get(key).filter(|v| !v.is_boolean()) {
-                check(inner, root, false)?;
-            }
-        }
-        for key in LISTS {
-            for inner in fields.get(key).and_then(Value::as_array).into_iter().flatten() {
-                check(inner, root, false)?;
-            }
-        }
-        for key in MAPS {
-            for (_, inner) in fields.get(key).and_then(Value::as_object).into_iter().flatten() {
-                check(inner, root, false)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn accepted(schema: &Value) -> Value {
-        let projected = for_openai(schema);
-        assert_eq!(check(&projected, &projected, true), Ok(()), "{projected}");
-        projected
-    }
-
-    #[test]
-    fn the_schema_that_kills_other_hosts_is_accepted() {
-        let projected = accepted(
-            &json!({"type": "object", "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "$defs": {"p": {"type": "object", "properties": {"x": {"type": "number"}, "next": {"$ref": "#/$defs/p"}}}},
-            "properties": {
-                "point": {"$ref": "#/$defs/p"},
-                "maybe": {"anyOf": [{"type": "string", "format": "uri"}, {"type": "null"}]},
-                "rows": {"type": "array", "items": {"type": ["object", "null"]}},
-                "pair": {"type": "array", "prefixItems": [{"type": "number"}, {"type": "string"}]},
-                "list": {"type": "array"},
-                "level": {"type": "integer", "enum": [1, 2, 3], "exclusiveMinimum": 0},
-                "kind": {"const": "a"},
-                "any": true,
-                "map": {"type": "object", "additionalProperties": {"type": "string"}, "propertyNames": {"pattern": "^[a-z]+$"}},
-                "stray": {"type": "string", "properties": {"z": {}}}
-            }, "required": ["point", "ghost"]}),
-        );
-        assert_eq!(projected["required"], json!(["point"]));
-        assert_eq!(projected["properties"]["list"]["items"], json!({}));
-        assert_eq!(projected["properties"]["point"], json!({"$ref": "#/$defs/p"}));
-        assert_eq!(projected["properties"]["level"]["enum"], json!([1, 2, 3]));
-        assert_eq!(projected["properties"]["any"], json!({}));
-    }
-
-    #[test]
-    fn a_choice_at_the_top_becomes_one_object() {
-        let projected = accepted(&json!({"anyOf": [
-            {"type": "object", "properties": {"a": {"type": "string"}, "b": {}}, "required": ["a", "b"]},
-            {"type": "object", "properties": {"a": {"type": "string"}, "c": {}}, "required": ["a"]}]}));
-        assert_eq!(projected["required"], json!(["a"]));
-        assert_eq!(projected["properties"].as_object().unwrap().len(), 3);
-        let both = accepted(&json!({"allOf": [
-            {"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}, "required": ["b"]}]}));
-        assert_eq!(both["required"], json!(["a", "b"]));
-    }
-
-    #[test]
-    fn no_schema_of_any_kind_is_sent_on_unmended() {
-        for schema in [
-            json!(null),
-            json!(true),
-            json!([]),
-            json!({}),
-            json!({"type": "string"}),
-            json!({"type": "objekt", "properties": []}),
-            json!({"$ref": "https://example.org/x.json"}),
-            json!({"$ref": "#/$defs/loop", "$defs": {"loop": {"$ref": "#/$defs/loop"}}}),
-            json!({"properties": {"a": {"$ref": "https://example.org/x.json"}, "b": {"$ref": "#/nowhere"}}}),
-            json!({"properties": {"a": {"type": ["array", "nil"]}, "t": {"type": "array", "items": [{}, {}]}}}),
-            json!({"required": "a"}),
-        ] {
-            accepted(&schema);
-        }
-    }
-
-    #[test]
-    fn a_schema_without_end_is_cut() {
-        let mut deep = json!({"type": "string"});
-        for _ in 0..60 {
-            deep = json!({"type": "object", "properties": {"n": deep}});
-        }
-        assert!(accepted(&deep).to_string().len() < 2_000);
-        let many: Map<String, Value> =
-            (0..20_000).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
-        assert!(accepted(&json!({"properties": many})).to_string().len() < 100_000);
-    }
+/// The beginning of a text for the model.
+fn shorten(text: &str) -> String {
+    if text.len() <= MAX_TEXT { text.to_owned() } else { text.chars().take(MAX_TEXT).collect() }
 }
+
+/// Whether a value is short enough to be repeated: a default, one of a choice.
+fn is_small(value: &Value) -> bool {
+    fn weight(value: &Value, left: usize) -> Option<usize> {
+        let left = left.checked_sub(1)?;
+        match value {
+            Value::String(text) => left.checked_sub(text.len()),
+            Value::Array(items) => items.iter().try_fold(left, |left, item| weight(item, left)),
+            Value::Object(fields) => {
+                fields.iter().try_fold(left, |left, (key, item)| weight(item, left.checked_sub(key.len())?))
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => Some(left),
+        }
+    }
+    weight(value, MAX_TEXT).is_some()
+}
+
+#[cfg(test)]
+mod tests;

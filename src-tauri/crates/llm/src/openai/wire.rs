@@ -1,6 +1,7 @@
 //! The request as chat completions wants it.
 
-use crate::{Call, Message, Request, ToolSpec, history, schema};
+use crate::schema::{self, Dialect};
+use crate::{Call, Message, Request, ToolSpec, history};
 use serde_json::{Map, Value, json};
 
 /// The longest tool description the service that defined the protocol takes.
@@ -82,6 +83,6 @@ fn tool(tool: &ToolSpec) -> Value {
     json!({"type": "function", "function": {
         "name": tool.name,
         "description": description,
-        "parameters": schema::for_openai(&tool.schema),
+        "parameters": schema::project(&tool.schema, Dialect::OpenAi).schema,
     }})
 }
