@@ -128,6 +128,7 @@ export function launchAsk(over: Partial<Ask> = {}): Ask {
       program: "/usr/bin/npx",
       cwd: null,
       env: ["NOTES_TOKEN"],
+      loaders: [],
       changed: false,
     },
     ...over,

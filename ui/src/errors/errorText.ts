@@ -301,6 +301,28 @@ const texts: Record<ErrorCode, Say> = {
     };
   },
   "storage.newer": () => ({ title: m["errors.storage.newer.title"](), body: m["errors.storage.newer.body"]() }),
+  "storage.in_the_way": (p) => {
+    const path = p.text("path");
+    return {
+      title: m["errors.storage.in_the_way.title"](),
+      body: path === null ? m["errors.storage.in_the_way.plain"]() : m["errors.storage.in_the_way.body"]({ path }),
+    };
+  },
+  "storage.not_writable": (p) => {
+    const path = p.text("path");
+    return {
+      title: m["errors.storage.not_writable.title"](),
+      body: path === null ? m["errors.storage.not_writable.plain"]() : m["errors.storage.not_writable.body"]({ path }),
+    };
+  },
+  "storage.in_use": () => ({ title: m["errors.storage.in_use.title"](), body: m["errors.storage.in_use.body"]() }),
+  "config.unreadable": (p) => {
+    const path = p.text("path");
+    return {
+      title: m["errors.config.unreadable.title"]({ file: p.file() }),
+      body: path === null ? m["errors.config.unreadable.plain"]() : m["errors.config.unreadable.body"]({ path }),
+    };
+  },
   "config.broken": (p) => {
     const line = p.number("line");
     const file = p.file();
@@ -333,6 +355,8 @@ const texts: Record<ErrorCode, Say> = {
       body: rounds === null ? m["errors.turn.rounds.plain"]() : m["errors.turn.rounds.body"]({ rounds }),
     };
   },
+  "request.value": () => ({ title: m["errors.request.value.title"](), body: m["errors.request.value.body"]() }),
+  "request.arguments": () => ({ title: m["errors.request.arguments.title"](), body: m["errors.request.arguments.body"]() }),
   "request.bad": () => ({ title: m["errors.request.bad.title"](), body: m["errors.request.bad.body"]() }),
   internal: () => ({ title: m["errors.internal.title"](), body: m["errors.internal.body"]() }),
 };

@@ -58,11 +58,21 @@ pub enum AskSubject {
         cwd: Option<String>,
         /// Names of the variables that are set, never their values.
         env: Vec<String>,
+        /// Those of them that make a program load or run something else, with their values: part of what is started.
+        loaders: Vec<Variable>,
         /// Something else of this name was allowed before.
         changed: bool,
     },
     /// An address is about to be contacted.
     Connect { url: String, host: String, headers: Vec<String>, changed: bool },
+}
+
+/// A variable with a value that is no secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Variable {
+    pub name: String,
+    pub value: String,
 }
 
 /// A place in a granted folder.

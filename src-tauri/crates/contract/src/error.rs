@@ -41,10 +41,10 @@ impl AppError {
         self.params.insert(name.to_owned(), value.into());
         self
     }
-    /// Adds the technical chain. The caller has removed secrets from it.
+    /// Adds the technical chain. The caller has removed secrets from it. One that says nothing is none.
     #[must_use]
     pub fn because(mut self, cause: impl std::fmt::Display) -> Self {
-        self.cause = Some(cause.to_string());
+        self.cause = Some(cause.to_string()).filter(|cause| !cause.trim().is_empty());
         self
     }
     /// Adds a button; the first added is the mending one.
@@ -222,8 +222,16 @@ codes! {
     StorageBroken = "storage.broken";
     /// The database was written by a newer app.
     StorageNewer = "storage.newer";
+    /// `path`: something else is where the app needs a file or a folder of its own.
+    StorageInTheWay = "storage.in_the_way";
+    /// `path`: the app may not write there.
+    StorageNotWritable = "storage.not_writable";
+    /// `path`: another running app has this folder.
+    StorageInUse = "storage.in_use";
     /// `file`, `line`: a file a person may edit has a mistake.
     ConfigBroken = "config.broken";
+    /// `file`, `path`: a file a person may edit cannot be read at all: a folder, missing where it was named, too large.
+    ConfigUnreadable = "config.unreadable";
     /// `file`, `entry`: one entry of it cannot be used.
     ConfigEntry = "config.entry";
     /// `folder`, `server`: it is not there any more.
@@ -236,6 +244,10 @@ codes! {
     TurnRunning = "turn.running";
     /// `rounds`: the model asked for tools again and again.
     TurnRounds = "turn.rounds";
+    /// `field`: a value a person gave is missing or cannot be used.
+    RequestValue = "request.value";
+    /// The arguments of a call typed by hand are no JSON object.
+    RequestArguments = "request.arguments";
     /// The command or its values make no sense; a fault of ours or of a script.
     RequestBad = "request.bad";
     /// A fault of ours.

@@ -13,7 +13,7 @@ pub struct Server {
     pub title: String,
     pub built_in: bool,
     pub status: ServerStatus,
-    /// Why, when `failed`.
+    /// Why, when `failed`; in any other state, what of its entry is not used, such as a refused folder.
     pub error: Option<AppError>,
     pub tool_count: u32,
     /// How many of its tools, prompts or resources could not be read.

@@ -33,27 +33,28 @@ struct Slot {
     link: Option<Link>,
     info: Option<Arc<ServerInfo>>,
     host: Arc<Folders>,
+    /// What of its entry is not used, such as a refused folder.
+    warnings: Vec<AppError>,
     /// Ends this run of the connection. A new run has a new one.
     life: CancellationToken,
 }
 
-/// The folders a server is told of when it asks. Only its own, only those that are there.
-#[derive(Default)]
-struct Folders(RwLock<Vec<PathBuf>>);
+/// The folders a server is told of when it asks. Only its own, only those that are there and may be given.
+struct Folders {
+    home: PathBuf,
+    paths: RwLock<Vec<PathBuf>>,
+}
 
 impl Folders {
     fn set(&self, paths: &[PathBuf]) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = paths.to_vec();
+        *self.paths.write().unwrap_or_else(PoisonError::into_inner) = paths.to_vec();
     }
 }
 
 impl HostServices for Folders {
     fn roots(&self, _origin: Origin) -> BoxFuture<'_, Vec<mcp::Root>> {
-        let paths = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
-        Box::pin(async move {
-            let there = paths.iter().filter(|path| path.is_dir());
-            there.map(|path| mcp::Root { uri: mcp::file_uri(path), name: roots::name(path) }).collect()
-        })
+        let paths = self.paths.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Box::pin(async move { roots::served(&paths, &self.home) })
     }
 }
 
@@ -81,23 +82,29 @@ impl Connections {
         let broken = self.core.mcp_file.broken();
         let path = self.core.mcp_file.path();
         self.core.notice("mcp.json", broken.map(|broken| error::from_broken(&broken, path)));
-        let ids: HashSet<&ServerId> = entries.iter().map(|entry| &entry.id).collect();
+        let mut looked = Vec::new();
+        for mut entry in entries {
+            let warnings = roots::sift(&mut entry, &self.core.home, path);
+            looked.push((entry, warnings));
+        }
+        self.core.notices_of("mcp.json", looked.iter().flat_map(|(_, warnings)| warnings).cloned().collect());
+        let ids: HashSet<&ServerId> = looked.iter().map(|(entry, _)| &entry.id).collect();
         let mut slots = self.slots();
         for slot in slots.iter().filter(|slot| !ids.contains(&slot.entry.id)) {
             slot.life.cancel();
         }
         let mut old: Vec<Slot> = slots.drain(..).collect();
-        for entry in entries {
+        for (entry, warnings) in looked {
             let place = old.iter().position(|slot| slot.entry.id == entry.id);
             let slot = match place.map(|place| old.swap_remove(place)) {
                 Some(slot) if slot.entry.reach == entry.reach && slot.entry.disabled == entry.disabled => {
-                    self.with_roots(slot, entry)
+                    self.with_roots(slot, entry, warnings)
                 }
                 Some(slot) => {
                     slot.life.cancel();
-                    self.fresh(entry)
+                    self.fresh(entry, warnings)
                 }
-                None => self.fresh(entry),
+                None => self.fresh(entry, warnings),
             };
             slots.push(slot);
         }
@@ -206,7 +213,7 @@ impl Connections {
         let mut slots = self.slots();
         let slot = slots.iter_mut().find(|slot| slot.entry.id == *id).ok_or_else(|| unknown(id))?;
         slot.life.cancel();
-        *slot = self.fresh(slot.entry.clone());
+        *slot = self.fresh(slot.entry.clone(), slot.warnings.clone());
         drop(slots);
         self.announce(id);
         Ok(())
@@ -223,18 +230,20 @@ impl Connections {
     /// Gives it a folder.
     pub(crate) fn add_root(&self, id: &ServerId, path: &Path) -> Result<(), AppError> {
         let path = roots::to_grant(path, &self.core.home, id)?;
-        let mut granted = find(&self.slots(), id)?.entry.roots.clone();
-        if !granted.contains(&path) {
-            granted.push(path);
+        if find(&self.slots(), id)?.entry.roots.contains(&path) {
+            return Ok(());
         }
-        self.save_roots(id, &granted)
+        self.edit_roots(id, |list| list.push(path.display().to_string().into()))
     }
 
     /// Takes a folder back.
     pub(crate) fn remove_root(&self, id: &ServerId, path: &Path) -> Result<(), AppError> {
-        let mut granted = find(&self.slots(), id)?.entry.roots.clone();
-        granted.retain(|root| root != path);
-        self.save_roots(id, &granted)
+        find(&self.slots(), id)?;
+        // What a person wrote may lead there by another way.
+        let is_it = |root: &Path| root == path || std::fs::canonicalize(root).is_ok_and(|real| real == path);
+        self.edit_roots(id, |list| {
+            list.retain(|root| !root.as_str().is_some_and(|root| is_it(Path::new(root))))
+        })
     }
 
     /// Sets the standing decision for one tool.
@@ -318,14 +327,24 @@ impl Connections {
             .action(Action::OpenFile { path: self.core.mcp_file.path().display().to_string(), line: None })
     }
 
-    fn save_roots(&self, id: &ServerId, granted: &[PathBuf]) -> Result<(), AppError> {
+    /// Changes the list of folders; what a person wrote into it and is not meant stays.
+    fn edit_roots(
+        &self,
+        id: &ServerId,
+        change: impl FnOnce(&mut Vec<serde_json::Value>),
+    ) -> Result<(), AppError> {
         self.edit_entry(id, |entry| {
-            let list = granted.iter().map(|path| path.display().to_string().into()).collect();
-            entry.insert("roots".into(), serde_json::Value::Array(list));
+            let roots = entry.entry("roots").or_insert_with(|| serde_json::Value::Array(Vec::new()));
+            if !roots.is_array() {
+                *roots = serde_json::Value::Array(Vec::new());
+            }
+            if let Some(list) = roots.as_array_mut() {
+                change(list);
+            }
         })
     }
 
-    fn with_roots(&self, mut slot: Slot, entry: Entry) -> Slot {
+    fn with_roots(&self, mut slot: Slot, entry: Entry, warnings: Vec<AppError>) -> Slot {
         if slot.entry.roots != entry.roots {
             slot.host.set(&entry.roots);
             if let Some(link) = &slot.link {
@@ -333,16 +352,20 @@ impl Connections {
             }
         }
         slot.entry = entry;
+        if slot.status != ServerStatus::Failed {
+            slot.error = warnings.first().cloned();
+        }
+        slot.warnings = warnings;
         slot
     }
 
     /// A new run of a connection; started unless it is off or cannot be.
-    fn fresh(&self, entry: Entry) -> Slot {
-        let host = Arc::new(Folders::default());
+    fn fresh(&self, entry: Entry, warnings: Vec<AppError>) -> Slot {
+        let host = Arc::new(Folders { home: self.core.home.clone(), paths: RwLock::default() });
         host.set(&entry.roots);
         let life = self.core.token.child_token();
         let (status, error) = match &entry.reach {
-            _ if entry.disabled => (ServerStatus::Off, None),
+            _ if entry.disabled => (ServerStatus::Off, warnings.first().cloned()),
             Reach::Unusable(why) => (ServerStatus::Failed, Some(self.unusable(&entry.id, why))),
             Reach::Address { .. } => {
                 let error = AppError::new(ErrorCode::ServerTransport).with("server", entry.id.as_str());
@@ -351,10 +374,10 @@ impl Connections {
             Reach::BuiltIn | Reach::Program { .. } => {
                 let run = self.clone().run(entry.clone(), Arc::clone(&host), life.clone());
                 self.core.tasks.spawn(run);
-                (ServerStatus::Starting, None)
+                (ServerStatus::Starting, warnings.first().cloned())
             }
         };
-        Slot { entry, status, error, link: None, info: None, host, life }
+        Slot { entry, status, error, link: None, info: None, host, warnings, life }
     }
 
     /// Changes the slot of a run, unless another run has taken its place.

@@ -123,6 +123,23 @@ impl Core {
         self.feed.emit(Event::NoticesChanged { notices });
     }
 
+    /// Shows all that is wrong with the parts of something, in place of what was shown of it before.
+    pub(crate) fn notices_of(&self, whole: &str, errors: Vec<AppError>) {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = format!("{whole}/");
+        let old: Vec<_> = notices.iter().filter(|(key, _)| key.starts_with(&start)).collect();
+        let same = |(old, new): (&(&String, &AppError), &AppError)| {
+            (old.1.code, &old.1.params) == (new.code, &new.params)
+        };
+        if old.len() == errors.len() && old.iter().zip(&errors).all(same) {
+            return;
+        }
+        notices.retain(|key, _| !key.starts_with(&start));
+        notices.extend(errors.into_iter().enumerate().map(|(at, error)| (format!("{start}{at:05}"), error)));
+        let notices = notices.values().cloned().collect();
+        self.feed.emit(Event::NoticesChanged { notices });
+    }
+
     /// All that is wrong.
     pub(crate) fn notices(&self) -> Vec<AppError> {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()

@@ -1,19 +1,22 @@
 //! Putting it together: start, subscribe, stop.
 
 use crate::chats::Chats;
+use crate::config::settings_json;
 use crate::connections::Connections;
 use crate::core::{Core, Parts, now};
 use crate::desktop::Desktop;
 use crate::feed::Snapshots;
-use crate::home::Programs;
+use crate::home::{self, Programs};
 use crate::models::Shelf;
 use crate::turn::round;
 use crate::{error, secrets, watch};
 use contract::{
     Action, AppError, AppInfo, ErrorCode, Event, FeedMessage, Language, SettingsChange, Snapshot,
 };
+use std::fs::File;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use store::{Keychain, Secrets, SessionSecrets, Store};
 use tokio::sync::mpsc;
 
@@ -42,6 +45,8 @@ struct Inner {
     connections: Connections,
     shelf: Shelf,
     chats: Chats,
+    /// Our hold on the folder.
+    claim: Mutex<Option<File>>,
 }
 
 impl Engine {
@@ -49,11 +54,11 @@ impl Engine {
     /// the background.
     ///
     /// # Errors
-    /// `storage.full`, `storage.newer` or `internal` when the database cannot be used at all. A broken one is set
-    /// aside and said so in a notice.
+    /// `storage.in_the_way`, `storage.not_writable`, `storage.in_use`, `storage.full` or `storage.newer` when the
+    /// folder or the database cannot be used at all. A broken database is set aside and said so in a notice.
     pub async fn start(config: EngineConfig, desktop: Arc<dyn Desktop>) -> Result<Self, AppError> {
         let EngineConfig { home, programs, keychain_prefix, language, app, secrets } = config;
-        std::fs::create_dir_all(home.join("models")).map_err(|error| error::from_io(&error))?;
+        let claim = home::claim(&home)?;
         let place = home.clone();
         let opened = tokio::task::spawn_blocking(move || Store::open(&place))
             .await
@@ -77,7 +82,9 @@ impl Engine {
         let connections = Connections::new(Arc::clone(&core));
         let shelf = Shelf::new(Arc::clone(&core));
         let chats = Chats::new(Arc::clone(&core), connections.clone(), shelf.clone());
-        let engine = Self { inner: Arc::new(Inner { core, connections, shelf, chats }) };
+        let engine = Self {
+            inner: Arc::new(Inner { core, connections, shelf, chats, claim: Mutex::new(Some(claim)) }),
+        };
         engine.settings_read();
         // Before anything starts: a secret that moves away later would look like a changed connection. It takes
         // time only in the rare case that there is one to move.
@@ -87,7 +94,25 @@ impl Engine {
         engine.core().tasks.spawn(async move { starting.shelf().refresh().await });
         watch::files(&engine);
         engine.core().tasks.spawn(engine.clone().read_ahead());
+        engine.core().tasks.spawn(engine.clone().forget());
         Ok(engine)
+    }
+
+    /// Takes what is past its time out of the activity log, now and once a day.
+    async fn forget(self) {
+        let token = self.core().token.clone();
+        loop {
+            let keep = i64::try_from(self.core().settings_now().activity.as_millis()).unwrap_or(i64::MAX);
+            match self.core().store.audit_purge(now().saturating_sub(keep), now()).await {
+                Ok(0) => {}
+                Ok(_) => self.core().feed.emit(Event::AuditChanged),
+                Err(error) => tracing::error!(%error, "old activity was not taken out"),
+            }
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_secs(24 * 60 * 60)) => {}
+                () = token.cancelled() => return,
+            }
+        }
     }
 
     /// Keeps the local model abreast of the connections and their tools.
@@ -137,6 +162,7 @@ impl Engine {
         if let Err(error) = self.core().store.close().await {
             tracing::error!(%error, "the database did not close");
         }
+        self.inner.claim.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     async fn snapshot(&self) -> Snapshot {
@@ -184,6 +210,22 @@ impl Engine {
         let notice = file.broken().map(|broken| error::from_broken(&broken, file.path()));
         let notice = notice.map(|error| error.action(Action::Retry));
         self.core().notice("settings.json", notice);
+        let value = file.value();
+        let mut mistakes = settings_json::mistakes(&value);
+        if let Some(named) = settings_json::read(&value).active_model
+            && !self.shelf().knows(&named)
+        {
+            mistakes.push(("activeModel".to_owned(), format!("there is no model \"{named}\"")));
+        }
+        let path = file.path().display().to_string();
+        let told = mistakes.into_iter().map(|(key, cause)| {
+            AppError::new(ErrorCode::ConfigEntry)
+                .with("file", "settings.json")
+                .with("entry", key)
+                .because(cause)
+                .action(Action::OpenFile { path: path.clone(), line: None })
+        });
+        self.core().notices_of("settings.json", told.collect());
         self.core().feed.emit(Event::SettingsChanged { settings: self.core().settings() });
     }
 

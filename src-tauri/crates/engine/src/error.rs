@@ -158,24 +158,35 @@ pub(crate) fn from_secret(error: SecretError) -> AppError {
 
 /// A mistake in a file a person may edit.
 pub(crate) fn from_broken(error: &Broken, path: &Path) -> AppError {
-    AppError::new(ErrorCode::ConfigBroken)
-        .with("file", path.file_name().and_then(|name| name.to_str()).unwrap_or_default())
-        .with("line", error.line)
-        .because(error)
-        .action(Action::OpenFile { path: path.display().to_string(), line: Some(error.line) })
+    let shown = path.display().to_string();
+    let open = Action::OpenFile { path: shown.clone(), line: error.line };
+    let file = path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
+    match error.line {
+        Some(line) => AppError::new(ErrorCode::ConfigBroken).with("line", line),
+        None => AppError::new(ErrorCode::ConfigUnreadable).with("path", shown),
+    }
+    .with("file", file)
+    .because(error)
+    .action(open)
 }
 
 /// A file that could not be saved.
 pub(crate) fn from_save(error: SaveError, path: &Path) -> AppError {
     match error {
         SaveError::Broken(broken) => from_broken(&broken, path),
-        SaveError::Io(error) => from_io(&error),
+        SaveError::Io(error) => from_io(&error, path),
     }
 }
 
-/// A failure of the file system.
-pub(crate) fn from_io(error: &std::io::Error) -> AppError {
+/// A failure of the file system at `path`.
+pub(crate) fn from_io(error: &std::io::Error, path: &Path) -> AppError {
     match error.kind() {
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            AppError::new(ErrorCode::StorageNotWritable)
+                .with("path", path.display().to_string())
+                .because(error)
+                .action(Action::Retry)
+        }
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
             AppError::new(ErrorCode::StorageFull).action(Action::Retry)
         }

@@ -18,6 +18,11 @@ impl Commands for Engine {
         self.chats().open(&params.id, params.before).await
     }
     async fn conversation_rename(&self, params: ConversationRename) -> Result<Done, AppError> {
+        if params.title.trim().is_empty() {
+            return Err(AppError::new(ErrorCode::RequestValue)
+                .with("field", "title")
+                .because("a chat has a title"));
+        }
         self.chats().rename(&params.id, &params.title).await.map(done)
     }
     async fn conversation_delete(&self, params: ConversationDelete) -> Result<Done, AppError> {
@@ -155,7 +160,7 @@ impl Engine {
         if !found.exists() && found.extension().is_some() {
             // An editor that opens nothing helps nobody; an empty list is a valid file.
             let text = if found.ends_with("mcp.json") { "{\n  \"mcpServers\": {}\n}\n" } else { "{}\n" };
-            std::fs::write(found, text).map_err(|error| error::from_io(&error))?;
+            std::fs::write(found, text).map_err(|error| error::from_io(&error, found))?;
         }
         Ok(found.clone())
     }

@@ -20,6 +20,7 @@ pub mod probe;
 mod roots;
 mod secrets;
 mod turn;
+mod variables;
 mod watch;
 
 pub use desktop::Desktop;

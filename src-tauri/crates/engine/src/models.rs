@@ -307,6 +307,11 @@ impl Shelf {
         self.entries().into_iter().find(|entry| entry.id == *id)
     }
 
+    /// Whether there is a model of that id, or one could be fetched.
+    pub(crate) fn knows(&self, id: &ModelId) -> bool {
+        self.entry(id).is_some() || STARTERS.iter().any(|(_, starter, _)| id.as_str() == *starter)
+    }
+
     fn models_folder(&self) -> PathBuf {
         self.core.home.join("models")
     }
@@ -481,7 +486,7 @@ pub(crate) fn is_loopback(url: &str) -> bool {
 /// The address without a slash at its end.
 fn check_address(draft: &ModelDraft) -> Result<String, AppError> {
     let text = draft.base_url.trim().trim_end_matches('/');
-    let bad = |cause: &str| AppError::new(ErrorCode::RequestBad).with("field", "baseUrl").because(cause);
+    let bad = |cause: &str| AppError::new(ErrorCode::RequestValue).with("field", "baseUrl").because(cause);
     let url = Url::parse(text).map_err(|error| bad(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(bad("not an http or https address"));
@@ -490,7 +495,9 @@ fn check_address(draft: &ModelDraft) -> Result<String, AppError> {
         return Err(bad("a name or password does not belong into an address"));
     }
     if draft.name.trim().is_empty() {
-        return Err(AppError::new(ErrorCode::RequestBad).with("field", "name").because("no model is named"));
+        return Err(AppError::new(ErrorCode::RequestValue)
+            .with("field", "name")
+            .because("no model is named"));
     }
     Ok(text.strip_suffix("/chat/completions").unwrap_or(text).to_owned())
 }
@@ -526,7 +533,7 @@ mod tests {
         for (url, name) in
             [("h/v1", "m"), ("ftp://h", "m"), ("http://u:p@h", "m"), ("http://h", " "), ("", "m")]
         {
-            assert_eq!(check(url, name).unwrap_err().code, ErrorCode::RequestBad, "{url}");
+            assert_eq!(check(url, name).unwrap_err().code, ErrorCode::RequestValue, "{url}");
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::config::mcp_json::{self, Entry, Reach};
 use crate::config::{editable, placeholders};
 use crate::connections::{find_program, launch_fingerprint, tool_request};
 use crate::home::Programs;
-use crate::{error, level, roots, secrets, turn};
+use crate::{error, level, roots, secrets, turn, variables};
 use consent::{Decision, Request, decide};
 use contract::{AppError, ErrorCode, Level, Policy, ServerId, SubjectKind};
 use futures::future::BoxFuture;
@@ -38,6 +38,8 @@ pub struct Found {
     pub id: ServerId,
     pub state: FoundState,
     pub took: Duration,
+    /// What of its entry is not used, such as a refused folder.
+    pub left_out: Vec<AppError>,
 }
 
 /// How a connection is.
@@ -66,16 +68,24 @@ pub struct Called {
     pub progress: Vec<Progress>,
     pub took: Duration,
     pub warnings: Vec<Warning>,
+    /// What of the connection's entry is not used, such as a refused folder.
+    pub left_out: Vec<AppError>,
 }
 
-struct Roots(Vec<PathBuf>);
+struct Roots {
+    home: PathBuf,
+    paths: Vec<PathBuf>,
+}
+
+/// A connection with what of its entry is not used.
+struct Looked {
+    entry: Entry,
+    warnings: Vec<AppError>,
+}
 
 impl HostServices for Roots {
     fn roots(&self, _origin: Origin) -> BoxFuture<'_, Vec<mcp::Root>> {
-        let there = self.0.iter().filter(|path| path.is_dir());
-        let roots =
-            there.map(|path| mcp::Root { uri: mcp::file_uri(path), name: roots::name(path) }).collect();
-        Box::pin(std::future::ready(roots))
+        Box::pin(std::future::ready(roots::served(&self.paths, &self.home)))
     }
 }
 
@@ -83,11 +93,11 @@ impl Probe {
     /// Connects to every configured server side by side, each for at most `limit`. In the file's order.
     ///
     /// # Errors
-    /// `config.broken` when the file cannot be read.
+    /// `config.broken` or `config.unreadable` when the file cannot be used.
     pub async fn doctor(&self, limit: Duration) -> Result<Vec<Found>, AppError> {
         let entries = self.entries()?;
         let policies = self.policies().await;
-        let looks = entries.iter().map(|entry| self.look(entry, &policies, limit));
+        let looks = entries.iter().map(|looked| self.look(looked, &policies, limit));
         Ok(futures::future::join_all(looks).await)
     }
 
@@ -105,12 +115,13 @@ impl Probe {
         cancel: CancellationToken,
     ) -> Result<Called, AppError> {
         let entries = self.entries()?;
-        let entry = entries.iter().find(|entry| entry.id.as_str() == server).ok_or_else(|| {
-            let known: Vec<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
-            AppError::new(ErrorCode::ServerUnknown)
-                .with("server", server)
-                .because(format!("configured are: {}", known.join(", ")))
-        })?;
+        let Looked { entry, warnings } =
+            entries.iter().find(|l| l.entry.id.as_str() == server).ok_or_else(|| {
+                let known: Vec<&str> = entries.iter().map(|looked| looked.entry.id.as_str()).collect();
+                AppError::new(ErrorCode::ServerUnknown)
+                    .with("server", server)
+                    .because(format!("configured are: {}", known.join(", ")))
+            })?;
         if entry.disabled {
             return Err(AppError::new(ErrorCode::ServerOff).with("server", server));
         }
@@ -119,7 +130,7 @@ impl Probe {
         let (link, _) = self.connect(entry, config, Duration::from_secs(8)).await?;
         let called = self.call_over(&link, entry, tool, arguments, limit, &policies, terminal, cancel).await;
         link.close().await;
-        called
+        called.map(|called| Called { left_out: warnings.clone(), ..called })
     }
 
     #[expect(clippy::too_many_arguments, reason = "one call has that many sides")]
@@ -177,17 +188,19 @@ impl Probe {
         let begun = Instant::now();
         let answer = link.call(name, arguments, context).await;
         let took = begun.elapsed();
+        // What was sent before the answer is here; what is late belongs to nobody.
+        received.close();
         let mut progress = Vec::new();
-        while let Ok(notice) = received.try_recv() {
+        while let Some(notice) = received.recv().await {
             progress.push(notice);
         }
         let text = answer.as_ref().map(turn::model_text).unwrap_or_default();
         let warnings = answer.as_ref().map(|result| result.warnings.clone()).unwrap_or_default();
         let result = answer.map_err(|error| error::from_mcp(error, &entry.id, server, Some(name)));
-        Ok(Called { result, text, progress, took, warnings })
+        Ok(Called { result, text, progress, took, warnings, left_out: Vec::new() })
     }
 
-    async fn look(&self, entry: &Entry, policies: &[Policy], limit: Duration) -> Found {
+    async fn look(&self, Looked { entry, warnings }: &Looked, policies: &[Policy], limit: Duration) -> Found {
         let begun = Instant::now();
         let state = if entry.disabled {
             FoundState::Off
@@ -197,7 +210,7 @@ impl Probe {
                 Err(error) => FoundState::Failed(error),
             }
         };
-        Found { id: entry.id.clone(), state, took: begun.elapsed() }
+        Found { id: entry.id.clone(), state, took: begun.elapsed(), left_out: warnings.clone() }
     }
 
     async fn look_closer(
@@ -224,7 +237,7 @@ impl Probe {
         config: ServerConfig,
         limit: Duration,
     ) -> Result<(Link, Arc<ServerInfo>), AppError> {
-        let host = Arc::new(Roots(entry.roots.clone()));
+        let host = Arc::new(Roots { home: self.home.clone(), paths: entry.roots.clone() });
         let link = Link::open(config, host, Limits { handshake: limit, ..Limits::default() });
         let mut states = link.watch();
         let settled = async {
@@ -267,7 +280,7 @@ impl Probe {
                 env: vec![("PARLEY_HOME".into(), self.home.display().to_string())],
             },
             Reach::Program { command, args, cwd, env } => {
-                let fingerprint = launch_fingerprint(command, args, cwd.as_ref(), env);
+                let fingerprint = launch_fingerprint(&entry.id, command, args, cwd.as_ref(), env);
                 let request = Request {
                     kind: SubjectKind::Launch,
                     server: entry.id.clone(),
@@ -304,7 +317,7 @@ impl Probe {
                 };
                 let mut values = Vec::new();
                 for (name, value) in env {
-                    let value = match secrets::env_reference(value) {
+                    let value = match variables::reference(value) {
                         Some(reference) => {
                             let keychain =
                                 SessionSecrets::new(Arc::new(Keychain::new(&self.keychain_prefix)));
@@ -334,17 +347,13 @@ impl Probe {
         Ok(ServerConfig { id: id.to_owned(), endpoint: Endpoint::Stdio(stdio) })
     }
 
-    fn entries(&self) -> Result<Vec<Entry>, AppError> {
+    fn entries(&self) -> Result<Vec<Looked>, AppError> {
         let path = self.file.clone().unwrap_or_else(|| self.home.join("mcp.json"));
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && self.file.is_none() => Vec::new(),
-            Err(error) => {
-                let broken = editable::Broken { line: 1, cause: error.to_string() };
-                return Err(error::from_broken(&broken, &path));
-            }
-        };
-        let file = editable::parse(&bytes)
+        let read = editable::read_there(&path).and_then(|file| match file {
+            None if self.file.is_some() => Err(editable::Broken::unreadable("there is no such file")),
+            file => Ok(file.unwrap_or_default()),
+        });
+        let file = read
             .and_then(|file| mcp_json::check(&file).map(|()| file))
             .map_err(|broken| error::from_broken(&broken, &path))?;
         let mut entries = mcp_json::entries(&file);
@@ -352,20 +361,26 @@ impl Probe {
         if self.file.is_some() {
             entries.retain(|entry| entry.reach != Reach::BuiltIn || mcp_json::lists(&file, &entry.id));
         }
-        Ok(entries)
+        let looked = entries.into_iter().map(|mut entry| {
+            let warnings = roots::sift(&mut entry, &self.home, &path);
+            Looked { entry, warnings }
+        });
+        Ok(looked.collect())
     }
 
-    /// The app's standing decisions, where it has any. A database that cannot be read means that nothing is allowed.
+    /// The app's standing decisions, where it has any. Only read, for the app may be running; a database that cannot
+    /// be read means that nothing is allowed.
     async fn policies(&self) -> Vec<Policy> {
-        if !self.home.join("parley.db").is_file() {
-            return Vec::new();
-        }
         let home = self.home.clone();
-        let opened = tokio::task::spawn_blocking(move || Store::open(&home)).await;
-        let Ok(Ok(opened)) = opened else { return Vec::new() };
-        let policies = opened.store.policies().await.unwrap_or_default();
-        let _ = opened.store.close().await;
-        policies
+        let read = tokio::task::spawn_blocking(move || Store::policies_of(&home)).await;
+        match read {
+            Ok(Ok(policies)) => policies,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "standing decisions cannot be read");
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        }
     }
 }
 

@@ -1,7 +1,34 @@
 //! Granted folders: which may be given, and how a path in a tool call reads to a person.
 
+use crate::config::mcp_json::Entry;
 use contract::{Action, AppError, ErrorCode, FileTarget, Root, ServerId};
 use std::path::{Component, Path, PathBuf};
+
+/// Why a folder is not given.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// There is none, or none with its full path.
+    Gone(String),
+    /// The whole disk, the person's whole home, the system's own folders, and ours.
+    Never,
+}
+
+/// A folder as it really is, links resolved, where it may be given.
+fn check(path: &Path, home: &Path) -> Result<PathBuf, Refused> {
+    let real = std::fs::canonicalize(path).map_err(|error| Refused::Gone(error.to_string()))?;
+    if !path.is_absolute() || !real.is_dir() {
+        return Err(Refused::Gone(String::new()));
+    }
+    let system = ["/proc", "/sys", "/dev", "/run"].iter().any(|folder| real.starts_with(folder));
+    let ours = std::fs::canonicalize(home).is_ok_and(|home| real.starts_with(home));
+    // The picker opens on it: one press too early must not give everything away. Nor does what holds it.
+    let whole_home = std::env::var_os("HOME")
+        .is_some_and(|home| std::fs::canonicalize(home).is_ok_and(|home| home.starts_with(&real)));
+    if real.parent().is_none() || system || ours || whole_home {
+        return Err(Refused::Never);
+    }
+    Ok(real)
+}
 
 /// Checks a folder a person wants to give and names it as it really is, links resolved.
 ///
@@ -9,27 +36,60 @@ use std::path::{Component, Path, PathBuf};
 /// `folder.gone` when there is none, `folder.refused` for the whole disk, the person's whole home, the system's own
 /// folders, and ours.
 pub(crate) fn to_grant(path: &Path, home: &Path, server: &ServerId) -> Result<PathBuf, AppError> {
-    let shown = path.display().to_string();
-    let gone = || {
-        AppError::new(ErrorCode::FolderGone)
-            .with("folder", shown.as_str())
+    let about = |code| {
+        AppError::new(code)
+            .with("folder", path.display().to_string())
             .action(Action::ChooseFolder { server: server.clone() })
     };
-    let real = std::fs::canonicalize(path).map_err(|error| gone().because(error))?;
-    if !path.is_absolute() || !real.is_dir() {
-        return Err(gone());
+    check(path, home).map_err(|refused| match refused {
+        Refused::Gone(cause) => about(ErrorCode::FolderGone).because(cause),
+        Refused::Never => about(ErrorCode::FolderRefused),
+    })
+}
+
+/// Looks at folders that were written into `mcp.json` by hand as at those that are picked. What may never be given
+/// leaves the entry; the rest stays under the name it really has, and one that is gone for now under its own. Gives
+/// what was wrong, each with its next step.
+pub(crate) fn sift(entry: &mut Entry, home: &Path, file: &Path) -> Vec<AppError> {
+    let open = || Action::OpenFile { path: file.display().to_string(), line: None };
+    let odd = entry.odd_roots.iter().map(|text| {
+        AppError::new(ErrorCode::ConfigEntry)
+            .with("file", "mcp.json")
+            .with("entry", text.as_str())
+            .because("a folder among \"roots\" is a text with the full path")
+            .action(open())
+    });
+    let mut wrong: Vec<AppError> = odd.collect();
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for path in std::mem::take(&mut entry.roots) {
+        let path = match check(&path, home) {
+            Ok(real) => real,
+            Err(Refused::Gone(_)) => path,
+            Err(Refused::Never) => {
+                let path = path.display().to_string();
+                wrong.push(
+                    AppError::new(ErrorCode::FolderRefused)
+                        .with("folder", path.as_str())
+                        .with("server", entry.id.as_str())
+                        .action(Action::RemoveFolder { server: entry.id.clone(), path })
+                        .action(open()),
+                );
+                continue;
+            }
+        };
+        if !kept.contains(&path) {
+            kept.push(path);
+        }
     }
-    let system = ["/proc", "/sys", "/dev", "/run"].iter().any(|folder| real.starts_with(folder));
-    let ours = std::fs::canonicalize(home).is_ok_and(|home| real.starts_with(home));
-    // The picker opens on it: one press too early must not give everything away.
-    let whole_home = std::env::var_os("HOME")
-        .is_some_and(|home| std::fs::canonicalize(home).is_ok_and(|home| home == real));
-    if real.parent().is_none() || system || ours || whole_home {
-        return Err(AppError::new(ErrorCode::FolderRefused)
-            .with("folder", shown)
-            .action(Action::ChooseFolder { server: server.clone() }));
-    }
-    Ok(real)
+    entry.roots = kept;
+    wrong
+}
+
+/// The folders a server is told of: those that are there, and may be given now as well: a link can have been turned
+/// since the file was read.
+pub(crate) fn served(paths: &[PathBuf], home: &Path) -> Vec<mcp::Root> {
+    let there = paths.iter().filter_map(|path| check(path, home).ok());
+    there.map(|path| mcp::Root { uri: mcp::file_uri(&path), name: name(&path) }).collect()
 }
 
 /// A granted folder as the UI shows it.
@@ -108,6 +168,37 @@ mod tests {
         let through_a_link = refused(&link);
         std::fs::remove_file(&link).unwrap();
         assert_eq!(through_a_link, ErrorCode::FolderRefused);
+    }
+
+    #[test]
+    fn folders_written_by_hand_are_looked_at_as_those_that_are_picked() {
+        let base = tempfile::tempdir().unwrap();
+        let base = std::fs::canonicalize(base.path()).unwrap();
+        std::fs::create_dir_all(base.join("home")).unwrap();
+        std::fs::create_dir_all(base.join("Papers")).unwrap();
+        std::os::unix::fs::symlink("/", base.join("disk")).unwrap();
+        std::os::unix::fs::symlink(base.join("Papers"), base.join("link")).unwrap();
+        let all = ["/", "disk", "link", "Papers", "gone", "home", "disk/proc"].map(|name| base.join(name));
+        let mut entry = Entry {
+            id: "files".into(),
+            reach: crate::config::mcp_json::Reach::BuiltIn,
+            disabled: false,
+            roots: all.to_vec(),
+            odd_roots: vec!["Documents".into()],
+        };
+        let wrong = sift(&mut entry, &base.join("home"), Path::new("/x/mcp.json"));
+        assert_eq!(entry.roots, [base.join("Papers"), base.join("gone")]);
+        let named: Vec<_> = wrong
+            .iter()
+            .map(|e| e.params.get("folder").or(e.params.get("entry")).unwrap().as_str().unwrap().to_owned())
+            .collect();
+        let path = |name: &str| base.join(name).display().to_string();
+        assert_eq!(named, ["Documents", "/", &path("disk"), &path("home"), &path("disk/proc")]);
+        assert!(wrong.iter().all(|error| !error.actions.is_empty()));
+        // Turned after it was read.
+        std::fs::rename(base.join("Papers"), base.join("moved")).unwrap();
+        std::os::unix::fs::symlink("/", base.join("Papers")).unwrap();
+        assert!(served(&entry.roots, &base.join("home")).is_empty());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::config::{mcp_json, settings_json};
 use crate::core::Core;
-use crate::error;
+use crate::{error, variables};
 use contract::{Action, AppError, ErrorCode, Page};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
@@ -21,9 +21,11 @@ fn env_name(reference: &str) -> SecretName {
     SecretName { purpose: "env".into(), owner: reference.to_owned(), url: String::new() }
 }
 
-/// The reference in a variable's value, where it is one.
-pub(crate) fn env_reference(value: &str) -> Option<&str> {
-    value.strip_prefix("${keychain:")?.strip_suffix('}')
+/// The entry for a connection's header; `reference` is `<connection>/<header>`. It is bound to the address as a
+/// model's key is: whoever changes the address gets no secret that was meant for the old one.
+fn header_name(reference: &str, url: &str) -> SecretName {
+    let origin = Url::parse(url).ok().map(|url| url.origin().ascii_serialization());
+    SecretName { purpose: "header".into(), owner: reference.to_owned(), url: origin.unwrap_or_default() }
 }
 
 /// The value behind a reference.
@@ -67,23 +69,26 @@ async fn clean_settings(core: &Core) -> Result<(), AppError> {
 }
 
 async fn clean_mcp(core: &Core) -> Result<(), AppError> {
-    let found = secret_variables(&core.mcp_file.value());
+    let found = secret_values(&core.mcp_file.value());
     if found.is_empty() || core.mcp_file.broken().is_some() {
         return Ok(());
     }
-    for (server, variable, value) in &found {
-        let name = env_name(&format!("{server}/{variable}"));
-        core.secrets.put(&name, SecretString::from(value.clone())).await.map_err(kept_in_file)?;
+    for secret in &found {
+        core.secrets
+            .put(&secret.name(), SecretString::from(secret.value.clone()))
+            .await
+            .map_err(kept_in_file)?;
     }
     let path = core.mcp_file.path();
     let cleaned = core.mcp_file.edit(|file| {
-        for (server, variable, value) in &found {
-            let id = server.as_str().into();
-            let env = mcp_json::entry_mut(file, &id).and_then(|entry| entry.get_mut("env"));
-            if let Some(slot) = env.and_then(|env| env.get_mut(variable.as_str()))
-                && slot == value.as_str()
+        for secret in &found {
+            let id = secret.server.as_str().into();
+            let place = mcp_json::entry_mut(file, &id).and_then(|entry| entry.get_mut(secret.place));
+            // What a person changed a moment ago is looked at again.
+            if let Some(slot) = place.and_then(|place| place.get_mut(secret.key.as_str()))
+                && slot == secret.value.as_str()
             {
-                *slot = format!("${{keychain:{server}/{variable}}}").into();
+                *slot = format!("${{keychain:{}/{}}}", secret.server, secret.key).into();
             }
         }
     });
@@ -94,32 +99,55 @@ fn kept_in_file(error: store::SecretError) -> AppError {
     error::from_secret(error).action(Action::OpenPage { page: Page::Settings })
 }
 
-/// Connection, variable and value of every variable that holds a secret by its name and is not yet a reference.
-fn secret_variables(file: &Map<String, Value>) -> Vec<(String, String, String)> {
+/// A secret that stands in `mcp.json` in the open.
+#[derive(Debug, PartialEq, Eq)]
+struct Written {
+    server: String,
+    /// The key of the entry it is under.
+    place: &'static str,
+    /// The variable or header.
+    key: String,
+    value: String,
+    /// The address of its connection, for a header.
+    url: Option<String>,
+}
+
+impl Written {
+    fn name(&self) -> SecretName {
+        let reference = format!("{}/{}", self.server, self.key);
+        match &self.url {
+            Some(url) => header_name(&reference, url),
+            None => env_name(&reference),
+        }
+    }
+}
+
+/// Every variable and header that holds a secret by its name and is not yet a reference.
+fn secret_values(file: &Map<String, Value>) -> Vec<Written> {
+    let open = |value: &str| !value.is_empty() && !value.contains("${");
     let mut found = Vec::new();
     for entry in mcp_json::entries(file) {
-        let mcp_json::Reach::Program { env, .. } = entry.reach else { continue };
-        for (variable, value) in env {
-            if names_a_secret(&variable) && !value.is_empty() && !value.contains("${") {
-                found.push((entry.id.0.clone(), variable, value));
+        let server = entry.id.0.as_str();
+        match entry.reach {
+            mcp_json::Reach::Program { env, .. } => {
+                for (key, value) in env {
+                    if variables::names_a_secret(&key) && open(&value) {
+                        found.push(Written { server: server.into(), place: "env", key, value, url: None });
+                    }
+                }
             }
+            mcp_json::Reach::Address { url, .. } => {
+                for (key, value) in mcp_json::headers(file, &entry.id) {
+                    if variables::header_is_secret(&key) && open(&value) {
+                        let url = Some(url.clone());
+                        found.push(Written { server: server.into(), place: "headers", key, value, url });
+                    }
+                }
+            }
+            mcp_json::Reach::BuiltIn | mcp_json::Reach::Unusable(_) => {}
         }
     }
     found
-}
-
-/// Names under which programs expect secrets. A path or an address to one is none.
-fn names_a_secret(variable: &str) -> bool {
-    let name = variable.to_ascii_uppercase();
-    let words: Vec<&str> = name.split(['_', '-', '.']).collect();
-    let has = |word: &str| words.contains(&word);
-    if ["PATH", "FILE", "DIR", "URL", "URI", "ID", "NAME"].iter().any(|end| words.last() == Some(end)) {
-        return false;
-    }
-    ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASS", "PWD", "APIKEY", "PAT", "CREDENTIAL", "CREDENTIALS"]
-        .iter()
-        .any(|word| has(word))
-        || (has("KEY") && words.len() > 1)
 }
 
 #[cfg(test)]
@@ -127,24 +155,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_told_by_the_names_programs_use() {
-        for name in ["GITHUB_TOKEN", "OPENAI_API_KEY", "DB_PASSWORD", "GITHUB_PAT", "client_secret", "APIKEY"]
-        {
-            assert!(names_a_secret(name), "{name}");
-        }
-        for name in ["KEY", "PATH", "TOKEN_PATH", "SECRET_FILE", "KEYBOARD", "AWS_ACCESS_KEY_ID", "TOKENIZER"]
-        {
-            assert!(!names_a_secret(name), "{name}");
-        }
-    }
-
-    #[test]
     fn references_and_placeholders_are_left_alone() {
         let file = serde_json::json!({"mcpServers": {"a": {"command": "x", "env": {
             "A_TOKEN": "${keychain:a/A_TOKEN}", "B_TOKEN": "${B}", "C_TOKEN": "plain", "LEVEL": "plain"
         }}}});
-        let found = secret_variables(file.as_object().unwrap());
-        assert_eq!(found, [("a".to_owned(), "C_TOKEN".to_owned(), "plain".to_owned())]);
+        let found: Vec<_> = secret_values(file.as_object().unwrap()).into_iter().map(|s| s.key).collect();
+        assert_eq!(found, ["C_TOKEN"]);
+    }
+
+    #[test]
+    fn a_secret_header_is_found_and_bound_to_its_address() {
+        let file = |url: &str| {
+            serde_json::json!({"mcpServers": {"a": {"url": url, "headers": {
+                "Authorization": "Bearer x", "X-Api-Key": "k", "Cookie": "${keychain:a/Cookie}", "Accept": "y", "X-Token": 7
+            }}}})
+        };
+        let found = |url: &str| secret_values(file(url).as_object().unwrap());
+        let keys: Vec<_> =
+            found("https://a.example/mcp").into_iter().map(|s| (s.place, s.key, s.value)).collect();
+        let want = |key: &str, value: &str| ("headers", key.to_owned(), value.to_owned());
+        assert_eq!(keys, [want("Authorization", "Bearer x"), want("X-Api-Key", "k")]);
+        let name = |url: &str| found(url).remove(0).name();
+        assert_eq!(name("https://a.example/mcp"), name("https://a.example/other"));
+        assert_ne!(name("https://a.example/mcp"), name("https://b.example/mcp"));
     }
 
     #[test]

@@ -18,8 +18,8 @@ pub(crate) async fn run(
 ) -> u8 {
     let arguments = match serde_json::from_str::<Json>(arguments) {
         Ok(arguments @ Json::Object(_)) => arguments,
-        Ok(_) => return refuse("the arguments are not a JSON object in { }", as_json, server, tool),
-        Err(error) => return refuse(&format!("the arguments are no JSON: {error}"), as_json, server, tool),
+        Ok(_) => return refuse("they are JSON, and no object", as_json, server, tool),
+        Err(error) => return refuse(&error.to_string(), as_json, server, tool),
     };
     let cancel = CancellationToken::new();
     let interrupted = cancel.clone();
@@ -38,7 +38,7 @@ pub(crate) async fn run(
                 words::report(&error);
             }
             match error.code {
-                ErrorCode::ConfigBroken | ErrorCode::RequestBad => 2,
+                ErrorCode::ConfigBroken | ErrorCode::ConfigUnreadable | ErrorCode::RequestBad => 2,
                 _ => 1,
             }
         }
@@ -46,11 +46,11 @@ pub(crate) async fn run(
 }
 
 fn refuse(cause: &str, as_json: bool, server: &str, tool: &str) -> u8 {
-    let error = AppError::new(ErrorCode::RequestBad).because(cause);
+    let error = AppError::new(ErrorCode::RequestArguments).because(cause);
     if as_json {
         words::say(&failed(&error, server, tool).to_string());
     } else {
-        words::complain(cause);
+        words::report(&error);
     }
     2
 }
@@ -71,7 +71,12 @@ fn finish(called: &Called, server: &str, tool: &str, as_json: bool) -> u8 {
             .iter()
             .map(|p| json!({ "progress": p.value, "total": p.total, "message": p.message }))
             .collect();
-        let warnings: Vec<Json> = called.warnings.iter().map(|w| words::warning(&w.code, &w.text)).collect();
+        let warnings: Vec<Json> = called
+            .left_out
+            .iter()
+            .map(|e| words::warning(e.code.as_str(), &words::of(e)))
+            .chain(called.warnings.iter().map(|w| words::warning(&w.code, &w.text)))
+            .collect();
         let mut document = json!({
             "server": server, "tool": tool, "ok": ok, "isError": is_error, "content": [], "text": called.text,
             "ms": u64::try_from(called.took.as_millis()).unwrap_or(u64::MAX),
@@ -91,6 +96,7 @@ fn finish(called: &Called, server: &str, tool: &str, as_json: bool) -> u8 {
         }
         words::say(&document.to_string());
     } else {
+        called.left_out.iter().for_each(words::report);
         match &called.result {
             Ok(_) if is_error => words::complain(&format!("{tool} says it did not work: {}", called.text)),
             Ok(_) => words::say(&called.text),

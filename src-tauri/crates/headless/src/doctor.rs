@@ -34,9 +34,13 @@ fn document(found: &Found) -> Json {
         "capabilities": {}, "tools": [], "prompts": [], "resources": [], "templates": [],
         "skipped": [], "warnings": [], "error": null
     });
+    let left_out = found.left_out.iter().map(|e| words::warning(e.code.as_str(), &words::of(e)));
     let fields = match &found.state {
-        FoundState::Off => json!({}),
-        FoundState::Failed(error) => json!({ "status": "failed", "error": words::json(error) }),
+        FoundState::Off => json!({ "warnings": left_out.collect::<Vec<_>>() }),
+        FoundState::Failed(error) => {
+            let warnings: Vec<Json> = left_out.collect();
+            json!({ "status": "failed", "warnings": warnings, "error": words::json(error) })
+        }
         FoundState::Ready { info, tools, skipped, warnings } => {
             let tools: Vec<Json> =
                 tools.iter().map(|tool| json!({ "name": tool.name, "title": tool.title })).collect();
@@ -44,7 +48,8 @@ fn document(found: &Found) -> Json {
                 .iter()
                 .map(|s| json!({ "kind": s.kind, "name": s.name, "reason": s.reason }))
                 .collect();
-            let warnings: Vec<Json> = warnings.iter().map(|w| words::warning(&w.code, &w.text)).collect();
+            let warnings: Vec<Json> =
+                left_out.chain(warnings.iter().map(|w| words::warning(&w.code, &w.text))).collect();
             json!({
                 "status": "ready", "transport": "stdio", "era": "legacy", "revision": info.revision,
                 "capabilities": info.capabilities, "tools": tools, "skipped": skipped, "warnings": warnings
@@ -58,6 +63,13 @@ fn document(found: &Found) -> Json {
 }
 
 fn print(found: &Found) {
+    state(found);
+    for error in &found.left_out {
+        words::say(&format!("    note: {} [{}]", words::of(error), error.code.as_str()));
+    }
+}
+
+fn state(found: &Found) {
     let ms = found.took.as_millis();
     match &found.state {
         FoundState::Off => words::say(&format!("{}: off", found.id)),

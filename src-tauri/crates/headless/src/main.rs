@@ -5,6 +5,7 @@
 
 mod call;
 mod doctor;
+mod journal;
 mod serve;
 mod words;
 
@@ -81,8 +82,9 @@ fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let filter = std::env::var("PARLEY_LOG").unwrap_or_else(|_| "warn".to_owned());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let home = engine::home_from_env();
+    // A look and a call leave nothing behind in the app's folder.
+    journal::open(matches!(args.verb, Verb::Serve { .. }).then_some(home.as_path()));
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -91,7 +93,7 @@ fn main() -> ExitCode {
         }
     };
     let probe = |file, yes| Probe {
-        home: engine::home_from_env(),
+        home: home.clone(),
         file,
         programs: Programs::beside_current_exe(),
         keychain_prefix: engine::keychain_prefix_from_env(),

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use contract::{AppInfo, FeedMessage, Json};
+use contract::{AppError, AppInfo, ErrorCode, FeedMessage, Json};
 use engine::{Desktop, Engine, EngineConfig, Programs};
 use futures::future::BoxFuture;
 use futures::{SinkExt, StreamExt};
@@ -200,8 +200,25 @@ async fn talk(site: Arc<Site>, socket: WebSocket) {
         let mut feed: Option<tokio::task::AbortHandle> = None;
         while let Some(Ok(message)) = incoming.next().await {
             let Message::Text(text) = message else { continue };
-            let Ok(call) = serde_json::from_str::<Json>(&text) else { continue };
-            let id = call.get("id").cloned().unwrap_or_default();
+            let call = serde_json::from_str::<Json>(&text);
+            // Silence would leave whoever sent it waiting.
+            let id = call.as_ref().ok().and_then(|call| call.get("id")).cloned().unwrap_or_default();
+            let mistake = match &call {
+                Err(error) => Some(error.to_string()),
+                Ok(Json::Object(call)) if !call.get("name").is_some_and(Json::is_string) => {
+                    Some("\"name\" is not a text".to_owned())
+                }
+                Ok(Json::Object(_)) => None,
+                Ok(_) => Some("not an object in { }".to_owned()),
+            };
+            if let Some(mistake) = mistake {
+                let error = AppError::new(ErrorCode::RequestBad).because(mistake);
+                if sender.send(json!({ "id": id, "error": error })).await.is_err() {
+                    return;
+                }
+                continue;
+            }
+            let Ok(call) = call else { continue };
             let name = call.get("name").and_then(Json::as_str).unwrap_or_default().to_owned();
             let (engine, sender) = (site.engine.clone(), sender.clone());
             if name == "subscribe" {

@@ -18,21 +18,28 @@ pub(crate) fn of(error: &AppError) -> String {
     }
 }
 
-/// A message with its values in place. Of a message with variants the last, most general one is taken.
+/// A message with its values in place. A message with variants has one for a count of one and one for the others.
 fn pick(message: &Json, error: &AppError) -> String {
     let text = match message {
         Json::String(text) => text.clone(),
-        Json::Array(variants) => variants
-            .first()
-            .and_then(|v| v.get("match")?.as_object()?.values().next_back()?.as_str())
-            .unwrap_or_default()
-            .to_owned(),
+        Json::Array(variants) => {
+            variants.first().and_then(|v| variant(v, error)).unwrap_or_default().to_owned()
+        }
         _ => String::new(),
     };
     error.params.iter().fold(text, |text, (name, value)| {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         text.replace(&format!("{{{name}}}"), &value)
     })
+}
+
+fn variant<'a>(message: &'a Json, error: &AppError) -> Option<&'a str> {
+    let declared = message.get("declarations")?.as_array()?.iter().filter_map(Json::as_str);
+    let counted = declared
+        .filter_map(|line| line.strip_prefix("local count = ")?.strip_suffix(": plural"))
+        .find_map(|name| error.params.get(name)?.as_i64());
+    let key = if counted == Some(1) { "count=one" } else { "count=other" };
+    message.get("match")?.get(key)?.as_str()
 }
 
 /// An error for a JSON document.
@@ -81,5 +88,36 @@ mod tests {
             AppError::new(ErrorCode::ServerProgramMissing).with("server", "Notes").with("program", "npx");
         let said = of(&error);
         assert!(said.contains("Notes") && said.contains("npx") && !said.contains('{'), "{said}");
+    }
+
+    #[test]
+    fn one_second_is_not_said_as_many() {
+        for (code, name) in [
+            (ErrorCode::ServerExited, "seconds"),
+            (ErrorCode::ServerNoAnswer, "seconds"),
+            (ErrorCode::ToolTimeout, "seconds"),
+            (ErrorCode::ModelNoAnswer, "seconds"),
+            (ErrorCode::TurnRounds, "rounds"),
+        ] {
+            let said =
+                |n: u64| of(&AppError::new(code).with("server", "Notes").with("tool", "x").with(name, n));
+            assert!(
+                said(1).contains("1 second ") || said(1).contains("1 second.") || said(1).contains("1 time "),
+                "{}",
+                said(1)
+            );
+            for n in [0, 2] {
+                assert!(
+                    said(n).contains(&format!("{n} seconds")) || said(n).contains(&format!("{n} times")),
+                    "{}",
+                    said(n)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_detail_that_says_nothing_is_null() {
+        assert_eq!(json(&AppError::new(ErrorCode::Internal).because(" "))["detail"], Json::Null);
     }
 }

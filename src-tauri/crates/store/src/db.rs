@@ -199,6 +199,16 @@ fn in_transaction<T>(db: &mut Connection, work: impl FnOnce(&Transaction<'_>) ->
     Ok(done)
 }
 
+/// Opens a file of ours for reading alone.
+pub(crate) fn look(path: &Path) -> Result<Connection> {
+    let db = reader(path)?;
+    match schema::examine(&db)? {
+        Found::Usable => Ok(db),
+        Found::Newer => Err(StoreError::Newer),
+        Found::Empty | Found::Foreign => Err(StoreError::Broken("no database of ours".into())),
+    }
+}
+
 /// Looks at a file without changing it.
 fn examine(path: &Path) -> Result<Found> {
     let db = reader(path)?;

@@ -66,6 +66,16 @@ impl Store {
         Ok(Opened { store: Store { db, blobs: Arc::new(blobs) }, kept_broken })
     }
 
+    /// The standing decisions in force in `home`, read beside an app that may be running. Makes, mends and moves
+    /// nothing. None where there is no database. Blocks.
+    pub fn policies_of(home: &Path) -> Result<Vec<Policy>> {
+        let path = home.join("parley.db");
+        if !path.is_file() {
+            return Ok(Vec::new());
+        }
+        policies::in_force(&db::look(&path)?)
+    }
+
     /// All chats, the one used last first.
     pub async fn conversations(&self) -> Result<Vec<Conversation>> {
         self.db.read(chats::conversations).await

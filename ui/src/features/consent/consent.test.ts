@@ -165,6 +165,16 @@ describe("a question", () => {
     await waitFor(() => expect(screen.queryByTestId("inbox")).toBeNull());
   });
 
+  test("to start a program shows variables that run other code, with their values", async () => {
+    const launch = launchAsk();
+    if (launch.subject.kind !== "launch") throw new Error("no launch");
+    await open([{ ...launch, subject: { ...launch.subject, loaders: [{ name: "LD_PRELOAD", value: "/tmp/x\u202e.so" }] } }]);
+    screen.getByTestId("inbox").click();
+    await tick();
+    const card = screen.getByTestId("ask");
+    for (const words of ["LD_PRELOAD=/tmp/x⟨U+202E⟩.so", "can make any program run other code"]) expect(card.textContent).toContain(words);
+  });
+
   test("to connect shows the host, whose it is, and warns of letters that pose as others", async () => {
     await open([connectAsk({ subject: { kind: "connect", url: "https://mcp.xn--pst-sna.example/x", host: "mcp.xn--pst-sna.example", headers: [], changed: false } })]);
     screen.getByTestId("inbox").click();

@@ -44,6 +44,7 @@ export function askWords(ask: Ask): AskWords {
         from: m["consent.launch.from"](),
         facts: facts([
           { label: m["consent.fact.what"](), text: m["consent.launch.what"]() },
+          ...subject.loaders.map(({ name, value }) => ({ label: m["consent.fact.danger"](), code: visible(`${name}=${value}`) })),
           subject.program === null ? null : { label: m["consent.fact.where"](), code: visible(subject.program) },
           subject.cwd === null ? null : { label: m["consent.fact.folder"](), code: visible(subject.cwd) },
           {
@@ -59,6 +60,7 @@ export function askWords(ask: Ask): AskWords {
         caution:
           subject.program === null
             ? m["consent.launch.missing"]({ program: visible(subject.command[0] ?? "") })
+            : subject.loaders.length > 0 ? m["consent.launch.loads"]()
             : subject.changed ? m["consent.launch.changed"]() : null,
       };
     case "connect":

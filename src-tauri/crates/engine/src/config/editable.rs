@@ -1,6 +1,7 @@
 //! A JSON file that a person and the app both write. What the app does not know survives every save, a save is
 //! whole or not at all, and a file with a mistake is never written over: the last good version stays in use.
 
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -28,11 +29,21 @@ struct State {
 
 /// Where the mistake is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {cause}")]
+#[error("{}{cause}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub(crate) struct Broken {
-    /// From one.
-    pub line: u32,
+    /// From one; absent where the file could not be read at all.
+    pub line: Option<u32>,
     pub cause: String,
+}
+
+impl Broken {
+    pub(crate) fn unreadable(cause: impl std::fmt::Display) -> Self {
+        Self { line: None, cause: cause.to_string() }
+    }
+
+    pub(crate) fn at(line: usize, cause: impl std::fmt::Display) -> Self {
+        Self { line: Some(u32::try_from(line).unwrap_or(u32::MAX).max(1)), cause: cause.to_string() }
+    }
 }
 
 /// Why a save did not happen.
@@ -108,6 +119,11 @@ impl EditableFile {
 
 /// Reads and parses; a missing file is an empty object.
 fn read(path: &Path) -> Result<Map<String, Value>, Broken> {
+    Ok(read_there(path)?.unwrap_or_default())
+}
+
+/// Reads and parses; nothing for a missing file.
+pub(crate) fn read_there(path: &Path) -> Result<Option<Map<String, Value>>, Broken> {
     // A pipe in its place would be waited on for ever, and nobody writes so much by hand.
     if let Ok(found) = std::fs::metadata(path) {
         let cause = match found.is_file() {
@@ -116,29 +132,81 @@ fn read(path: &Path) -> Result<Map<String, Value>, Broken> {
             true => None,
         };
         if let Some(cause) = cause {
-            return Err(Broken { line: 1, cause: cause.to_owned() });
+            return Err(Broken::unreadable(cause));
         }
     }
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Map::new()),
-        Err(error) => return Err(Broken { line: 1, cause: error.to_string() }),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Broken::unreadable(error)),
     };
-    parse(&bytes)
+    parse(&bytes).map(Some)
 }
 
-/// Parses an object, with or without a byte-order mark. An empty file is an empty object.
+/// Parses an object, with or without a byte-order mark. An empty file is an empty object. A name that is there twice
+/// is a mistake: one of the two would be used and the other lost with the next save, and nobody said which.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Map<String, Value>, Broken> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(Map::new());
     }
-    match serde_json::from_slice(bytes) {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    match Once.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value)) {
         Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err(Broken { line: 1, cause: "not an object in { }".into() }),
-        Err(error) => {
-            Err(Broken { line: u32::try_from(error.line()).unwrap_or(1).max(1), cause: error.to_string() })
+        Ok(_) => Err(Broken::at(1, "not an object in { }")),
+        Err(error) => Err(Broken::at(error.line(), &error)),
+    }
+}
+
+/// Reads a value in which each object has each name once.
+struct Once;
+
+impl<'de> DeserializeSeed<'de> for Once {
+    type Value = Value;
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Once {
+    type Value = Value;
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JSON")
+    }
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(Self)? {
+            list.push(item);
         }
+        Ok(Value::Array(list))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(name) = entries.next_key::<String>()? {
+            if map.contains_key(&name) {
+                return Err(A::Error::custom(format!("{name:?} is there twice")));
+            }
+            map.insert(name, entries.next_value_seed(Self)?);
+        }
+        Ok(Value::Object(map))
     }
 }
 
@@ -192,7 +260,7 @@ mod tests {
         std::fs::write(file.path(), "{\n  \"a\": 2,\n  oops\n}").unwrap();
         assert!(file.reload());
         assert_eq!(file.value(), Map::from_iter([("a".to_owned(), 1.into())]));
-        assert_eq!(file.broken().unwrap().line, 3);
+        assert_eq!(file.broken().unwrap().line, Some(3));
         assert!(matches!(file.edit(|map| map.clear()), Err(SaveError::Broken(_))));
         assert!(std::fs::read_to_string(file.path()).unwrap().contains("oops"));
         std::fs::write(file.path(), r#"{"a": 3}"#).unwrap();
@@ -212,8 +280,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe.json");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert_eq!(EditableFile::open(pipe, any).broken().unwrap().cause, "not a file");
-        assert_eq!(EditableFile::open(folder.path().to_owned(), any).broken().unwrap().cause, "not a file");
+        assert_eq!(EditableFile::open(pipe, any).broken().unwrap(), Broken::unreadable("not a file"));
+        let found = EditableFile::open(folder.path().to_owned(), any).broken();
+        assert_eq!(found, Some(Broken::unreadable("not a file")));
     }
 
     #[test]
@@ -222,7 +291,29 @@ mod tests {
         assert!(EditableFile::open(folder.path().join("none.json"), any).broken().is_none());
         assert!(parse(b" \n").unwrap().is_empty());
         assert_eq!(parse(b"\xEF\xBB\xBF{\"a\":1}").unwrap().len(), 1);
-        assert_eq!(parse(b"[]").unwrap_err().line, 1);
+        assert_eq!(parse(b"[]").unwrap_err().line, Some(1));
+        assert_eq!(read_there(&folder.path().join("none.json")), Ok(None));
+    }
+
+    #[test]
+    fn a_name_that_is_there_twice_is_a_mistake_with_its_line_and_nothing_is_written_over() {
+        let text = "{\"mcpServers\": {\n  \"a\": {\"command\": \"x\"},\n  \"b\": {},\n  \"a\": {\"command\": \"y\"}\n}}\n";
+        let (_folder, file) = file(text);
+        let broken = file.broken().unwrap();
+        assert_eq!(broken.line, Some(4), "{broken}");
+        assert!(broken.cause.contains("\"a\" is there twice"), "{broken}");
+        assert!(matches!(file.edit(|map| map.clear()), Err(SaveError::Broken(_))));
+        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), text);
+        assert_eq!(parse(b"{\n\"a\": [{\"b\": 1,\n\"b\": 1}]}").unwrap_err().line, Some(3));
+    }
+
+    #[test]
+    fn values_are_read_as_they_are_written() {
+        let text = r#"{"a":[null,true,-1,18446744073709551615,1.5,"x\u00e9\n"],"b":{"c":{}},"d":""}"#;
+        let plain: Map<String, Value> = serde_json::from_str(text).unwrap();
+        assert_eq!(parse(text.as_bytes()), Ok(plain));
+        assert_eq!(parse(b"{} x").unwrap_err().line, Some(1));
+        assert!(parse("{\"a\":".repeat(5_000).as_bytes()).is_err());
     }
 
     #[test]

@@ -16,8 +16,10 @@ pub(crate) struct Entry {
     pub id: ServerId,
     pub reach: Reach,
     pub disabled: bool,
-    /// Granted folders, absolute, in the person's order.
+    /// Granted folders, absolute, in the person's order. As written: whether each may be given is for `roots` to say.
     pub roots: Vec<PathBuf>,
+    /// What stands among them and is no folder with its full path, as written.
+    pub odd_roots: Vec<String>,
 }
 
 /// How a connection is reached.
@@ -43,7 +45,7 @@ pub(crate) enum Reach {
 /// A list that is no object holds no connections; taking it for an empty one would end them all without a word.
 pub(crate) fn check(file: &Map<String, Value>) -> Result<(), Broken> {
     match [LIST, "servers"].into_iter().find(|key| file.get(*key).is_some_and(|list| !list.is_object())) {
-        Some(key) => Err(Broken { line: 1, cause: format!("\"{key}\" is not an object in {{ }}") }),
+        Some(key) => Err(Broken::at(1, format!("\"{key}\" is not an object in {{ }}"))),
         None => Ok(()),
     }
 }
@@ -56,8 +58,16 @@ pub(crate) fn entries(file: &Map<String, Value>) -> Vec<Entry> {
         _ => Vec::new(),
     };
     if !entries.iter().any(|entry| entry.id.as_str() == FILES) {
-        entries
-            .insert(0, Entry { id: FILES.into(), reach: Reach::BuiltIn, disabled: false, roots: Vec::new() });
+        entries.insert(
+            0,
+            Entry {
+                id: FILES.into(),
+                reach: Reach::BuiltIn,
+                disabled: false,
+                roots: Vec::new(),
+                odd_roots: Vec::new(),
+            },
+        );
     }
     entries
 }
@@ -73,21 +83,33 @@ fn read(id: &str, entry: &Value) -> Entry {
         reach: Reach::Unusable(why.to_owned()),
         disabled: false,
         roots: Vec::new(),
+        odd_roots: Vec::new(),
     };
+    // Rules, keychain entries and tools are named after it.
+    if id.trim().is_empty() {
+        return unusable("the connection has no name");
+    }
     let Value::Object(entry) = entry else { return unusable("the entry is not an object in { }") };
     let disabled = entry.get("disabled") == Some(&Value::Bool(true));
-    let roots = texts(entry.get("roots"))
-        .unwrap_or_default()
-        .into_iter()
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-        .collect();
+    let (mut roots, mut odd_roots) = (Vec::new(), Vec::new());
+    match entry.get("roots") {
+        None | Some(Value::Null) => {}
+        Some(Value::Array(list)) => {
+            for root in list {
+                match root.as_str().map(PathBuf::from).filter(|path| path.is_absolute()) {
+                    Some(path) => roots.push(path),
+                    None => odd_roots.push(root.as_str().map_or_else(|| root.to_string(), str::to_owned)),
+                }
+            }
+        }
+        Some(other) => odd_roots.push(other.to_string()),
+    }
     let reach = if id == FILES && entry.get("command").is_none() && address(entry).is_none() {
         Reach::BuiltIn
     } else {
         reach(entry).unwrap_or_else(Reach::Unusable)
     };
-    Entry { id: id.into(), reach, disabled, roots }
+    Entry { id: id.into(), reach, disabled, roots, odd_roots }
 }
 
 fn reach(entry: &Map<String, Value>) -> Result<Reach, String> {
@@ -119,6 +141,15 @@ fn reach(entry: &Map<String, Value>) -> Result<Reach, String> {
     };
     let sse = entry.get("type").and_then(Value::as_str) == Some("sse");
     Ok(Reach::Address { url: url.to_owned(), sse, headers })
+}
+
+/// The headers of a connection that are texts, with their values as written.
+pub(crate) fn headers(file: &Map<String, Value>, id: &ServerId) -> Vec<(String, String)> {
+    let entry =
+        [LIST, "servers"].into_iter().find_map(|key| file.get(key)).and_then(|list| list.get(id.as_str()));
+    let headers = entry.and_then(|entry| entry.get("headers")).and_then(Value::as_object);
+    let texts = headers.into_iter().flatten();
+    texts.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
 }
 
 fn address(entry: &Map<String, Value>) -> Option<&str> {
@@ -211,9 +242,30 @@ mod tests {
     }
 
     #[test]
-    fn only_absolute_roots_count() {
-        let file = json!({"mcpServers": {"files": {"roots": ["/a", "b", "/c"]}}});
-        assert_eq!(entries(file.as_object().unwrap())[0].roots, [PathBuf::from("/a"), PathBuf::from("/c")]);
+    fn only_absolute_roots_count_and_the_others_are_known() {
+        let read = |roots: Value| {
+            let file = json!({"mcpServers": {"files": {"roots": roots}}});
+            let entry = entries(file.as_object().unwrap()).remove(0);
+            (entry.roots, entry.odd_roots)
+        };
+        let roots = vec![PathBuf::from("/a"), PathBuf::from("/c")];
+        assert_eq!(read(json!(["/a", "b", 7, "/c"])), (roots, vec!["b".to_owned(), "7".to_owned()]));
+        assert_eq!(read(json!("/a")), (Vec::new(), vec!["\"/a\"".to_owned()]));
+        assert_eq!(read(json!(null)), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn a_connection_without_a_name_cannot_be_used() {
+        for id in ["", " "] {
+            check(
+                json!({"mcpServers": {id: {"command": "x"}, "a": {"command": "x"}}}),
+                &[
+                    ("files", "BuiltIn"),
+                    (id, r#"Unusable("the connection has no name")"#),
+                    ("a", r#"Program { command: "x", args: [], cwd: None, env: [] }"#),
+                ],
+            );
+        }
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub(crate) struct SettingsFile {
     pub models: Vec<ModelEntry>,
     pub active_model: Option<ModelId>,
     pub limits: TurnLimits,
+    /// How long the activity log is kept: `activityDays`.
+    pub activity: Duration,
 }
 
 /// One model as configured.
@@ -50,6 +52,9 @@ pub(crate) struct TurnLimits {
     pub model_idle: Duration,
 }
 
+/// Long enough to answer "what did it do last winter", and an end to it.
+const ACTIVITY_DAYS: u64 = 365;
+
 /// A day; a longer wait is a mistake, and much longer ones cannot be counted.
 const LONGEST: u64 = 24 * 60 * 60;
 
@@ -73,10 +78,114 @@ pub(crate) fn read(file: &Map<String, Value>) -> SettingsFile {
         welcomed: file.get("welcomed") == Some(&Value::Bool(true)),
         language: parsed(file.get("language")).unwrap_or(LanguageChoice::System),
         theme: parsed(file.get("theme")).unwrap_or(Theme::System),
-        models: models.iter().filter_map(model).collect(),
+        models: unique(models.iter().filter_map(model)),
         active_model: text("activeModel").map(ModelId::from),
         limits: limits(file.get("limits")),
+        activity: Duration::from_secs(
+            file.get("activityDays")
+                .and_then(Value::as_u64)
+                .filter(|days| DAYS.contains(days))
+                .unwrap_or(ACTIVITY_DAYS)
+                * 24
+                * 60
+                * 60,
+        ),
     }
+}
+
+const DAYS: std::ops::RangeInclusive<u64> = 1..=36_500;
+const LIMITS: [&str; 5] =
+    ["callIdleSeconds", "callTotalSeconds", "rounds", "startSeconds", "modelIdleSeconds"];
+
+/// The first of each id: a second one could not be told from it.
+fn unique(models: impl Iterator<Item = ModelEntry>) -> Vec<ModelEntry> {
+    let mut kept: Vec<ModelEntry> = Vec::new();
+    for model in models {
+        if !kept.iter().any(|old| old.id == model.id) {
+            kept.push(model);
+        }
+    }
+    kept
+}
+
+/// What [`read`] left out or took the default for, each by the path of its key, with the reason.
+pub(crate) fn mistakes(file: &Map<String, Value>) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut tell = |key: String, cause: &str| found.push((key, cause.to_owned()));
+    // Null counts as not being there.
+    let there =
+        |map: &'_ Map<String, Value>, key: &str| map.get(key).filter(|value| !value.is_null()).cloned();
+    if there(file, "welcomed").is_some_and(|value| !value.is_boolean()) {
+        tell("welcomed".into(), "neither true nor false");
+    }
+    if there(file, "language").is_some_and(|value| parsed::<LanguageChoice>(Some(&value)).is_none()) {
+        tell("language".into(), "none of \"system\", \"en\", \"zh-CN\"");
+    }
+    if there(file, "theme").is_some_and(|value| parsed::<Theme>(Some(&value)).is_none()) {
+        tell("theme".into(), "none of \"system\", \"light\", \"dark\"");
+    }
+    if there(file, "activeModel").is_some_and(|value| !value.is_string()) {
+        tell("activeModel".into(), "not a text");
+    }
+    if there(file, "activityDays")
+        .is_some_and(|value| value.as_u64().is_none_or(|days| !DAYS.contains(&days)))
+    {
+        tell("activityDays".into(), "not a whole number from 1 to 36500");
+    }
+    match there(file, "limits") {
+        None => {}
+        Some(Value::Object(limits)) => {
+            for key in LIMITS {
+                if there(&limits, key).is_some_and(|value| value.as_u64().is_none_or(|n| n == 0)) {
+                    tell(format!("limits.{key}"), "not a whole number above 0");
+                }
+            }
+        }
+        Some(_) => tell("limits".into(), "not an object in { }"),
+    }
+    match there(file, "models") {
+        None => {}
+        Some(Value::Array(models)) => {
+            let mut ids = Vec::new();
+            for (at, entry) in models.iter().enumerate() {
+                let Some(entry) = entry.as_object() else {
+                    tell(format!("models[{at}]"), "not an object in { }");
+                    continue;
+                };
+                let text = |key: &str| entry.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+                match text("id") {
+                    None => tell(format!("models[{at}].id"), "not a text, or empty"),
+                    Some(id) if ids.contains(&id) => {
+                        tell(format!("models[{at}].id"), "there is another model of this id")
+                    }
+                    Some(id) => ids.push(id),
+                }
+                if parsed::<Provider>(entry.get("provider")).is_none() {
+                    tell(format!("models[{at}].provider"), "missing or unknown");
+                }
+                for key in ["baseUrl", "model", "keyRef"] {
+                    match there(entry, key) {
+                        None => {}
+                        Some(Value::String(url))
+                            if key == "baseUrl" && !url.is_empty() && !is_address(&url) =>
+                        {
+                            tell(format!("models[{at}].{key}"), "not an http or https address");
+                        }
+                        Some(Value::String(_)) => {}
+                        Some(_) => tell(format!("models[{at}].{key}"), "not a text"),
+                    }
+                }
+            }
+        }
+        Some(_) => tell("models".into(), "not a list in [ ]"),
+    }
+    found
+}
+
+/// Whether a model can be asked there at all.
+fn is_address(text: &str) -> bool {
+    url::Url::parse(text)
+        .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host_str().is_some())
 }
 
 fn parsed<T: serde::de::DeserializeOwned>(value: Option<&Value>) -> Option<T> {
@@ -85,6 +194,9 @@ fn parsed<T: serde::de::DeserializeOwned>(value: Option<&Value>) -> Option<T> {
 
 fn model(entry: &Value) -> Option<ModelEntry> {
     let text = |key: &str| entry.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    if text("baseUrl").is_some_and(|url| !is_address(url)) {
+        return None;
+    }
     Some(ModelEntry {
         id: text("id")?.into(),
         provider: parsed(entry.get("provider"))?,
@@ -182,6 +294,56 @@ mod tests {
         assert_eq!(read.models[0].base_url.as_deref(), Some("http://h/v1"));
         assert_eq!(read.models[0].key_ref, Some(KeyRef::Env("K".into())));
         assert_eq!(read.limits, TurnLimits { call_idle: Duration::from_secs(5), ..TurnLimits::default() });
+    }
+
+    #[test]
+    fn every_mistake_is_named_by_its_key_and_costs_only_itself() {
+        let file = map(json!({
+            "welcomed": "yes", "language": "fr", "theme": 7, "activeModel": [], "activityDays": 0,
+            "limits": {"rounds": -1, "callIdleSeconds": 5, "startSeconds": "8", "theirs": "x"},
+            "models": [
+                {"id": "m", "provider": "openai", "baseUrl": "https://h/v1", "model": "one"},
+                {"id": "m", "provider": "openai", "model": "two"},
+                {"id": "f", "provider": "openai", "baseUrl": "ftp://h"},
+                {"provider": "openai"}, 7, {"id": "n", "provider": "martian", "keyRef": 1}
+            ],
+            "theirs": {}
+        }));
+        let keys: Vec<_> = mistakes(&file).into_iter().map(|(key, _)| key).collect();
+        assert_eq!(
+            keys,
+            [
+                "welcomed",
+                "language",
+                "theme",
+                "activeModel",
+                "activityDays",
+                "limits.rounds",
+                "limits.startSeconds",
+                "models[1].id",
+                "models[2].baseUrl",
+                "models[3].id",
+                "models[4]",
+                "models[5].provider",
+                "models[5].keyRef"
+            ]
+        );
+        let read = read(&file);
+        let names: Vec<_> = read.models.iter().map(|model| model.name.as_str()).collect();
+        assert_eq!(
+            (names.as_slice(), read.activity),
+            (["one"].as_slice(), Duration::from_secs(365 * 86_400))
+        );
+        let broken = mistakes(&map(json!({"models": {}, "limits": []})));
+        assert_eq!(broken.len(), 2);
+        assert_eq!(
+            mistakes(&map(
+                json!({"theme": null, "models": [{"id": "m", "provider": "local"}], "limits": {}})
+            )),
+            []
+        );
+        let days = super::read(&map(json!({"activityDays": 30}))).activity;
+        assert_eq!(days, Duration::from_secs(30 * 86_400));
     }
 
     #[test]

@@ -3,10 +3,11 @@
 use super::{Connections, Folders};
 use crate::config::mcp_json::{Entry, Reach};
 use crate::config::placeholders;
-use crate::{error, secrets};
+use crate::{error, secrets, variables};
 use consent::{About, Cancel, Request, Verdict};
 use contract::{
     Action, AppError, Ask, AskId, AskSubject, ErrorCode, Event, Level, ServerId, ServerStatus, SubjectKind,
+    Variable,
 };
 use mcp::{Endpoint, HostServices, Limits, Link, LinkState, ServerConfig, StdioConfig};
 use sha2::{Digest, Sha256};
@@ -65,7 +66,7 @@ impl Connections {
                 LinkState::Starting => slot.status = ServerStatus::Starting,
                 LinkState::Ready(info) => {
                     slot.status = ServerStatus::Ready;
-                    slot.error = None;
+                    slot.error = slot.warnings.first().cloned();
                     slot.info = Some(Arc::clone(info));
                 }
                 LinkState::Failed(error) => {
@@ -123,7 +124,7 @@ impl Connections {
                 };
                 let mut values = Vec::new();
                 for (name, value) in env {
-                    let value = match secrets::env_reference(value) {
+                    let value = match variables::reference(value) {
                         Some(reference) => {
                             secrets::env_value(&self.core.secrets, reference, self.core.mcp_file.path())
                                 .await?
@@ -157,7 +158,7 @@ impl Connections {
         program: Option<&PathBuf>,
         life: &CancellationToken,
     ) -> Result<(), AppError> {
-        let fingerprint = launch_fingerprint(command, args, cwd, env);
+        let fingerprint = launch_fingerprint(id, command, args, cwd, env);
         let request = Request {
             kind: SubjectKind::Launch,
             server: id.clone(),
@@ -174,6 +175,11 @@ impl Connections {
             program: program.map(|path| path.display().to_string()),
             cwd: cwd.map(|path| path.display().to_string()),
             env: env.iter().map(|(name, _)| name.clone()).collect(),
+            loaders: env
+                .iter()
+                .filter(|(name, _)| variables::loads_code(name))
+                .map(|(name, value)| Variable { name: name.clone(), value: value.clone() })
+                .collect(),
             changed: false,
         };
         let build = |_| async {
@@ -215,15 +221,20 @@ pub(crate) async fn find_program(command: &str) -> Option<PathBuf> {
     tokio::task::spawn_blocking(move || mcp::find_program(&command)).await.ok().flatten()
 }
 
-/// What a yes to a program is bound to: program, arguments, folder, and the names of its variables.
+/// What a yes to a program is bound to: program, arguments, folder, the names of its variables, and a digest of each
+/// value that is no secret.
 pub(crate) fn launch_fingerprint(
+    id: &ServerId,
     command: &str,
     args: &[String],
     cwd: Option<&PathBuf>,
     env: &[(String, String)],
 ) -> String {
-    let mut names: Vec<&str> = env.iter().map(|(name, _)| name.as_str()).collect();
-    names.sort_unstable();
-    let whole = serde_json::json!([command, args, cwd, names]).to_string();
+    let mut bound: Vec<(&str, Option<String>)> = env
+        .iter()
+        .map(|(name, value)| (name.as_str(), variables::bound_to(id.as_str(), name, value)))
+        .collect();
+    bound.sort_unstable();
+    let whole = serde_json::json!([command, args, cwd, bound]).to_string();
     format!("{:x}", Sha256::digest(whole.as_bytes()))
 }
