@@ -101,19 +101,36 @@ impl World {
         std::fs::write(self.home().join("mcp.json"), text).unwrap();
     }
 
+    /// Another model service in place of the one there is, with nothing left of what that one was to say.
+    pub async fn fresh_model(&mut self) {
+        self.model = Service::start(0).await.unwrap();
+        self.write_settings(serde_json::json!({}));
+    }
+
+    /// What the engine of this world is made from.
+    pub fn config(&self) -> EngineConfig {
+        config(self.home(), Arc::clone(&self.secrets))
+    }
+
     /// Starts the engine and listens.
     pub async fn start(&self) -> Run {
-        let config = EngineConfig {
-            home: self.home(),
-            programs: programs(),
-            keychain_prefix: "parley-test".into(),
-            language: Language::En,
-            app: AppInfo { version: "0".into(), picks_folders: false },
-            secrets: Some(Arc::clone(&self.secrets) as Arc<dyn store::Secrets>),
-        };
-        let engine =
-            Engine::start(config, Arc::clone(&self.desktop) as Arc<dyn Desktop>).await.expect("it starts");
-        Run::listen(engine).await
+        Run::begin(self.config(), Arc::clone(&self.desktop)).await
+    }
+
+    /// Starts an engine in the world whose folder is `base`, which another process made.
+    pub async fn start_at(base: &Path) -> Run {
+        Run::begin(config(base.join("home"), Arc::default()), Arc::default()).await
+    }
+}
+
+fn config(home: PathBuf, secrets: Arc<MemorySecrets>) -> EngineConfig {
+    EngineConfig {
+        home,
+        programs: programs(),
+        keychain_prefix: "parley-test".into(),
+        language: Language::En,
+        app: AppInfo { version: "0".into(), picks_folders: false },
+        secrets: Some(secrets),
     }
 }
 
@@ -147,6 +164,11 @@ pub struct Run {
 }
 
 impl Run {
+    async fn begin(config: EngineConfig, desktop: Arc<Recorded>) -> Self {
+        let engine = Engine::start(config, desktop as Arc<dyn Desktop>).await.expect("it starts");
+        Self::listen(engine).await
+    }
+
     async fn listen(engine: Engine) -> Self {
         let mut feed = engine.subscribe();
         let first = tokio::time::timeout(PATIENCE, feed.recv()).await.expect("a snapshot comes");

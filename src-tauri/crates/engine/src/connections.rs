@@ -239,10 +239,12 @@ impl Connections {
     /// Takes a folder back.
     pub(crate) fn remove_root(&self, id: &ServerId, path: &Path) -> Result<(), AppError> {
         find(&self.slots(), id)?;
-        // What a person wrote may lead there by another way.
-        let is_it = |root: &Path| root == path || std::fs::canonicalize(root).is_ok_and(|real| real == path);
+        // What is shown is where it leads; a person may have written another way there.
+        let leads = |root: &str| std::fs::canonicalize(root).is_ok_and(|real| real == path);
         self.edit_roots(id, |list| {
-            list.retain(|root| !root.as_str().is_some_and(|root| is_it(Path::new(root))))
+            let written = list.iter().any(|root| root.as_str().is_some_and(|root| Path::new(root) == path));
+            let meant = |root: &str| if written { Path::new(root) == path } else { leads(root) };
+            list.retain(|root| !root.as_str().is_some_and(meant));
         })
     }
 
