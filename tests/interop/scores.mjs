@@ -1,4 +1,5 @@
-// Runs each client over each mode, one process for each, and prints the scores. `ONLY` is a regular expression of modes.
+// Runs each client over each mode, one process for each, and prints the scores. `ONLY` is a
+// regular expression of modes, `JOBS` how many run at a time.
 import { execFileSync, spawn } from "node:child_process";
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -113,7 +114,7 @@ for (const client of process.argv.slice(2)) {
       appendFileSync(log, `${JSON.stringify(outcome)}\n`);
     }
   };
-  await Promise.all([worker(), worker()]);
+  await Promise.all(Array.from({ length: Number(process.env.JOBS ?? 2) }, worker));
   rows.push([client, ...["stdio", "http"].map((transport) => scores[transport].join("/"))]);
 }
 rmSync(temporary, { recursive: true });

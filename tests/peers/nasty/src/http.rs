@@ -308,7 +308,7 @@ impl Site {
                     }
                     "http-get-flood" => {
                         let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-                        (0..5_000).all(|_| conn.chunk(&events::plain(&changed)));
+                        conn.chunk(&events::plain(&changed).repeat(5_000));
                     }
                     _ => {}
                 }

@@ -93,7 +93,7 @@ fn bytes() -> Vec<Mode> {
         http("http-body-17-mib", "Sends a body of 17 MiB.", either("odd", CALL, Echo)),
         http("http-gzip", "Compresses an answer nobody asked it to compress.", either("odd", BOUNDED, Echo)),
         http("http-gzip-undeclared", "Compresses an answer and does not say so.", fails("odd", BOUNDED, Echo)),
-        http("http-gzip-lie", "Says that it compressed an answer and did not.", fails("odd", BOUNDED, Echo)),
+        http("http-gzip-lie", "Says that it compressed an answer and did not.", either("odd", BOUNDED, Echo)),
     ]
 }
 
@@ -218,7 +218,7 @@ fn streams() -> Vec<Mode> {
         http("sse-asks", "Asks in the stream of a call and waits for the answer.", gives("ask", "answered", BOUNDED)),
         http("sse-progress", "Works for six seconds and reports every half second.", gives("work", "done", 10_000)),
         http("sse-heartbeat", "Works for two seconds and sends comments meanwhile.", gives("work", "done", BOUNDED)),
-        http("sse-flood", "Logs 20,000 lines in the stream of a call.", gives("flood", "done", CALL)),
+        http("sse-flood", "Logs 5,000 lines in the stream of a call.", gives("flood", "done", CALL)),
     ]
 }
 

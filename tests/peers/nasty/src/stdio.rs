@@ -276,6 +276,10 @@ impl Peer {
     fn give(&self, id: &Value, mut result: Value) {
         if let (Era::Modern, Some(fields)) = (self.mode.era, result.as_object_mut()) {
             fields.entry("resultType").or_insert_with(|| json!("complete"));
+            if fields.contains_key("tools") {
+                fields.entry("ttlMs").or_insert_with(|| json!(0));
+                fields.entry("cacheScope").or_insert_with(|| json!("private"));
+            }
             if self.mode.name == "modern-no-result-type" {
                 fields.remove("resultType");
             }

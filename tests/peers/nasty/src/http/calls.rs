@@ -300,9 +300,12 @@ fn stream(site: &Site, conn: &mut Conn, message: &Value, id: &Value) -> bool {
             conn.chunk(&events::plain(&ok("done")));
         }
         "sse-flood" => {
-            (0..20_000).all(|n| {
-                conn.chunk(&notify("message", json!({"level": "info", "data": format!("line {n}")})))
-            });
+            let line = |n: usize| {
+                format!(
+                    "data: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{{\"level\":\"info\",\"data\":\"line {n}\"}}}}\n\n"
+                )
+            };
+            conn.chunk((0..5_000).map(line).collect::<Vec<_>>().concat().as_bytes());
             conn.chunk(&events::plain(&ok("done")));
         }
         _ => {

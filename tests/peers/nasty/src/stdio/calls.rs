@@ -88,7 +88,9 @@ fn other(peer: &Peer, name: &str, id: &Value, params: &Value) {
             peer.give(id, good::text("done"));
         }
         "list-changed-flood" => {
-            (0..5_000).for_each(|_| peer.notify("notifications/tools/list_changed", json!({})));
+            flood(peer, 5_000, |_| {
+                r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_owned()
+            });
             peer.give(id, good::text("done"));
         }
         "list-changed-grows" => {
@@ -97,12 +99,11 @@ fn other(peer: &Peer, name: &str, id: &Value, params: &Value) {
             peer.give(id, good::text("grown"));
         }
         "log-flood" => {
-            for n in 0..50_000 {
-                peer.notify(
-                    "notifications/message",
-                    json!({"level": "info", "logger": "flood", "data": format!("line {n}")}),
-                );
-            }
+            flood(peer, 10_000, |n| {
+                format!(
+                    r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"info","data":"line {n}"}}}}"#
+                )
+            });
             peer.give(id, good::text("done"));
         }
         "log-odd" => {
@@ -120,7 +121,9 @@ fn other(peer: &Peer, name: &str, id: &Value, params: &Value) {
             peer.give(id, good::text("done"));
         }
         "notification-flood" => {
-            (0..50_000).for_each(|n| peer.notify("notifications/no/such", json!({"n": n})));
+            flood(peer, 10_000, |n| {
+                format!(r#"{{"jsonrpc":"2.0","method":"notifications/no/such","params":{{"n":{n}}}}}"#)
+            });
             peer.give(id, good::text("done"));
         }
         "notification-odd" => {
@@ -148,6 +151,12 @@ fn other(peer: &Peer, name: &str, id: &Value, params: &Value) {
         }
         _ => peer.refuse(id, -32603, "this mode forgot its fault"),
     }
+}
+
+/// Many messages in one piece: as fast as the client takes them.
+fn flood(peer: &Peer, count: usize, message: impl Fn(usize) -> String) {
+    let lines: Vec<String> = (0..count).map(|n| message(n) + "\n").collect();
+    peer.out.bytes(lines.concat().as_bytes());
 }
 
 /// A whole reply with one text, which must need no escapes.
@@ -235,12 +244,14 @@ fn reply(peer: &Peer, kind: &str, id: &Value) {
         "lacks-structure" => peer.raw(&kept()),
         "huge-text" => peer.raw(&line(id, &format!("{}END-MARK", "x".repeat(3_000_000)))),
         "many-objects" => {
-            let rows: Vec<Value> = (0..50_000).map(|n| json!({"n": n, "name": format!("row {n}")})).collect();
-            peer.give(id, json!({"content": [{"type": "text", "text": "kept"}], "structuredContent": {"rows": rows}}));
+            let rows = (0..50_000).map(|n| format!(r#"{{"n":{n},"name":"row {n}"}}"#)).collect::<Vec<_>>().join(",");
+            peer.raw(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"kept"}}],"structuredContent":{{"rows":[{rows}]}}}}}}"#
+            ));
         }
         "many-blocks" => {
-            let blocks: Vec<Value> = (0..20_000).map(|_| json!({"type": "text", "text": "kept"})).collect();
-            peer.give(id, json!({"content": blocks}));
+            let blocks = vec![r#"{"type":"text","text":"kept"}"#; 20_000].join(",");
+            peer.raw(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{blocks}]}}}}"#));
         }
         "emoji" => peer.give(id, good::text(&format!("{}\n", "😀".repeat(40)).repeat(2_000))),
         "without-line-end" => other(peer, "reply-without-line-end", id, &Value::Null),
@@ -276,7 +287,7 @@ fn ask(peer: &Arc<Peer>, kind: &str, id: &Value) {
             return done();
         }
         "unknown-flood" => {
-            (0..5_000).for_each(|n| ask(json!(format!("flood-{n}")), "no/such", Value::Null));
+            flood(peer, 5_000, |n| format!(r#"{{"jsonrpc":"2.0","id":"flood-{n}","method":"no/such"}}"#));
             return done();
         }
         "sampling-flood" => {
@@ -313,15 +324,16 @@ fn ask(peer: &Arc<Peer>, kind: &str, id: &Value) {
             ask(json!(1), "roots/list", Value::Null);
             ask(json!(1), "roots/list", Value::Null);
         }
-        "ping-flood" => (0..5_000).for_each(|n| ask(json!(n), "ping", Value::Null)),
+        "ping-flood" => flood(peer, 5_000, |n| format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"ping"}}"#)),
         _ => peer.refuse(id, -32603, "this mode forgot its fault"),
     }
 }
 
 fn progress(peer: &Arc<Peer>, kind: &str, id: &Value, params: &Value) {
     let token = params.get("_meta").and_then(|meta| meta.get("progressToken")).cloned();
+    let ours = token.clone();
     let report = move |peer: &Peer, said: Value| {
-        let (Some(token), Some(more)) = (&token, said.as_object()) else { return };
+        let (Some(token), Some(more)) = (&ours, said.as_object()) else { return };
         let mut params = json!({"progressToken": token});
         if let Some(fields) = params.as_object_mut() {
             fields.extend(more.clone());
@@ -342,7 +354,13 @@ fn progress(peer: &Arc<Peer>, kind: &str, id: &Value, params: &Value) {
             });
         }
         "storm" => {
-            (0..50_000).for_each(|n| report(peer, json!({"progress": n})));
+            let token = token.map(|token| token.to_string()).unwrap_or_default();
+            let count = if token.is_empty() { 0 } else { 10_000 };
+            flood(peer, count, |n| {
+                format!(
+                    r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{n}}}}}"#
+                )
+            });
             done(peer, id);
         }
         "odd" => {

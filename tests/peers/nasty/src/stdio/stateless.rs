@@ -109,7 +109,8 @@ fn listen(peer: &Arc<Peer>, id: &Value, params: &Value) {
         }
         "modern-listen-storm" => {
             acknowledge();
-            (0..5_000).for_each(|_| changed(id));
+            let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": meta(id)}});
+            peer.out.bytes(format!("{changed}\n").repeat(5_000).as_bytes());
         }
         "modern-listen-foreign" => {
             acknowledge();
