@@ -191,6 +191,7 @@ async fn a_look_at_the_connections_beside_the_running_app_disturbs_nothing_and_k
 const VICTIM: &str = "PARLEY_TEST_VICTIM";
 
 /// Runs a turn with a call and a stream and says how far it is.
+#[allow(clippy::print_stdout, reason = "whoever kills it listens")]
 #[tokio::main]
 async fn victim(base: &str) {
     let mut run = World::start_at(std::path::Path::new(base)).await;

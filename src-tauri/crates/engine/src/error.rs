@@ -204,3 +204,22 @@ pub(crate) fn from_answer(error: &AnswerError) -> AppError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Error, ErrorKind};
+
+    #[test]
+    fn a_file_that_cannot_be_saved_is_named_and_is_no_fault_of_ours() {
+        let path = Path::new("/home/mira/parley/settings.json");
+        for kind in [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem] {
+            let error = from_save(SaveError::Io(Error::from(kind)), path);
+            assert_eq!(
+                (error.code, error.params["path"].as_str()),
+                (ErrorCode::StorageNotWritable, path.to_str())
+            );
+        }
+        assert_eq!(from_io(&Error::from(ErrorKind::StorageFull), path).code, ErrorCode::StorageFull);
+    }
+}
