@@ -5,7 +5,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFile
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const nasty = process.env.NASTY ?? "target/debug/nasty";
+const nasty = process.env.NASTY ?? "target/release/nasty";
 const commands = {
   rmcp: [`${nasty}-rmcp`],
   typescript: ["node", "tests/interop/clients/typescript.mjs"],

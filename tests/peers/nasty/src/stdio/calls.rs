@@ -25,7 +25,8 @@ pub fn call(peer: &Arc<Peer>, id: &Value, params: &Value) -> bool {
         Some(("schema", _)) => match &peer.remote {
             Some(remote) => {
                 let fetched = remote.fetched.load(Ordering::SeqCst);
-                peer.give(id, good::text(&format!("fetched {fetched} times")));
+                let content = json!([{"type": "text", "text": format!("fetched {fetched} times")}]);
+                peer.give(id, json!({"content": content, "structuredContent": {"x": 1}}));
             }
             None => peer.give(id, good::text("kept")),
         },
