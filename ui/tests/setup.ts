@@ -7,7 +7,7 @@ import { dismissToast } from "@/kit/toasts.svelte.ts";
 configure({ asyncUtilTimeout: 10_000, getElementError: (message) => new Error(message ?? "") });
 
 // What is fetched late in the app is there at once in a test.
-beforeEach(loadAll);
+beforeEach(loadAll, 60_000);
 
 afterEach(() => {
   cleanup();
