@@ -7,9 +7,9 @@ import { addPage, emptyView, reduce, type Chat, type ClosedAsk, type Need, type 
 const nothing = emptyView();
 
 /** How often an answer that has become long is drawn while it grows; reading does not feel it, an old computer does. */
-const PACE = 100;
+const PACE = 150;
 /** From this many characters on an answer is long. */
-const LONG = 2_000;
+const LONG = 1_000;
 
 /** The view field by field, so that what shows one of them is not looked at again when only another changes. */
 class Shown implements View {
