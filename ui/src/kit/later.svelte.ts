@@ -37,7 +37,7 @@ export function later<Part extends Component<any, any, any>>(fetch: () => Promis
   return made;
 }
 
-/** Fetches every part that is known, and those that become known with them: for tests, which look at once. */
+/** Fetches every part that is known, and those that become known with them. A failure is told, and the rest is fetched. */
 export async function loadAll(): Promise<void> {
   for (let before = -1; before !== known.size; ) {
     before = known.size;
