@@ -21,12 +21,27 @@ const STOPPING: Duration = Duration::from_millis(4500);
 const LIGHT: Color = Color(0xFB, 0xFC, 0xFA, 0xFF);
 const DARK: Color = Color(0x16, 0x1B, 0x19, 0xFF);
 
-/// Runs before the page's own code and rings `painted` two frames after the app's root is there: the first frame
-/// that holds it has then been handed over. A page nobody sees is given no frames, and is no fault either.
-const WHEN_PAINTED: &str = r#"
+/// Runs before the page's own code. It says which first screen the page draws, in which theme, before the engine can
+/// (`THEME` and `WELCOME` stand for them), and rings `painted` two frames after something of the page is there with
+/// its style: the first frame that holds it has then been handed over. A page nobody sees is given no frames, and
+/// is no fault either.
+const AT_START: &str = r#"
 (() => {
+  const begin = (root) => {
+    root.dataset.theme = THEME ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    if (WELCOME) root.dataset.start = "welcome";
+  };
+  if (document.documentElement) begin(document.documentElement);
+  else new MutationObserver((_, watch) => {
+    if (!document.documentElement) return;
+    watch.disconnect();
+    begin(document.documentElement);
+  }).observe(document, { childList: true });
+
   const ring = () => window.__TAURI_INTERNALS__.invoke("painted");
-  const look = () => document.querySelector('[data-testid="app"]')
+  const there = () => document.querySelector('#start, [data-testid="app"]') !== null
+    && getComputedStyle(document.documentElement).getPropertyValue("--canvas") !== "";
+  const look = () => there()
     ? requestAnimationFrame(() => requestAnimationFrame(ring))
     : requestAnimationFrame(look);
   look();
@@ -83,14 +98,15 @@ pub(crate) fn run(home: PathBuf, instance: Instance) -> tauri::Result<u8> {
 }
 
 fn open(app: &App, home: &Path) -> tauri::Result<()> {
-    let theme = chosen_theme(home);
+    let settings = settings(home);
+    let theme = chosen_theme(&settings);
     let builder = WebviewWindowBuilder::new(app, LABEL, WebviewUrl::default())
         .title("Parley")
         .inner_size(1180.0, 780.0)
         .min_inner_size(560.0, 420.0)
         .background_color(if theme == Some(Theme::Dark) { DARK } else { LIGHT })
         .data_directory(home.join("webview"))
-        .initialization_script(WHEN_PAINTED)
+        .initialization_script(at_start(&settings))
         .devtools(cfg!(debug_assertions))
         .on_navigation(is_ours)
         .on_new_window(|_, _| NewWindowResponse::Deny)
@@ -141,15 +157,33 @@ fn is_ours(url: &Url) -> bool {
     }
 }
 
-/// The theme in `settings.json`, if it names one. The engine reads that file properly; here it is a colour.
-fn chosen_theme(home: &Path) -> Option<Theme> {
-    let text = std::fs::read(home.join("settings.json")).ok()?;
-    let settings: contract::Json = serde_json::from_slice(&text).ok()?;
+/// `settings.json` as it is, null when there is none. The engine reads that file properly; here it only decides how
+/// the window looks until then.
+fn settings(home: &Path) -> contract::Json {
+    std::fs::read(home.join("settings.json"))
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default()
+}
+
+/// The theme the settings name, if they do.
+fn chosen_theme(settings: &contract::Json) -> Option<Theme> {
     match settings.get("theme")?.as_str()? {
         "dark" => Some(Theme::Dark),
         "light" => Some(Theme::Light),
         _ => None,
     }
+}
+
+/// [`AT_START`] for these settings.
+fn at_start(settings: &contract::Json) -> String {
+    let theme = match chosen_theme(settings) {
+        Some(Theme::Dark) => r#""dark""#,
+        Some(Theme::Light) => r#""light""#,
+        _ => "null",
+    };
+    let welcomed = settings.get("welcomed").and_then(contract::Json::as_bool).unwrap_or(false);
+    AT_START.replace("THEME", theme).replace("WELCOME", if welcomed { "false" } else { "true" })
 }
 
 /// Brings the window to the front. Not for the main thread: it waits until the window manager has brought a
@@ -187,7 +221,19 @@ fn end_on_signals(_app: AppHandle) {}
 
 #[cfg(test)]
 mod tests {
-    use super::is_ours;
+    use super::{at_start, is_ours};
+    use serde_json::json;
+
+    #[test]
+    fn the_first_screen_is_that_of_the_settings_and_takes_nothing_else_from_them() {
+        let chosen = at_start(&json!({ "theme": "dark", "welcomed": true }));
+        assert!(chosen.contains(r#"theme = "dark" ??"#) && chosen.contains("if (false)"));
+        for odd in [json!(null), json!([]), json!({ "theme": "\"; alert(1); \"", "welcomed": "yes" })] {
+            let plain = at_start(&odd);
+            assert!(plain.contains("theme = null ??") && plain.contains("if (true)"));
+            assert!(!plain.contains("alert"));
+        }
+    }
 
     #[test]
     fn the_window_shows_the_app_and_nothing_else() {

@@ -8,6 +8,14 @@ const messages = join(ui, "messages");
 const outdir = join(ui, "src", "paraglide");
 const stamp = join(outdir, ".stamp");
 
+// What the compiled texts call. Two languages need no more than this of `Intl.PluralRules`, whose tables cost the start two
+// megabytes; a text that formats a number or a date of its own would miss its function here, and fail the build.
+const registry = `/** @param {string} locale @param {unknown} input @param {object} [_options] */
+export function plural(locale, input, _options) {
+  return locale === "en" && Math.abs(Number(input)) === 1 ? "one" : "other";
+}
+`;
+
 /** One catalog file per area, in each language: `messages/<language>/<area>.json`. */
 async function catalogFiles() {
   const files = [];
@@ -47,7 +55,7 @@ export async function compileCatalogs(strict) {
   const files = await catalogFiles();
   if (strict) await checkKeys(files);
   const inputs = [...files, join(ui, "project.inlang", "settings.json")];
-  const state = JSON.stringify(await Promise.all(inputs.map(async (file) => [relative(ui, file), (await stat(file)).mtimeMs])));
+  const state = registry + JSON.stringify(await Promise.all(inputs.map(async (file) => [relative(ui, file), (await stat(file)).mtimeMs])));
   const last = await readFile(stamp, "utf8").catch(() => "");
   if (last === state) return;
   await compile({
@@ -56,6 +64,7 @@ export async function compileCatalogs(strict) {
     // The language is the engine's setting; no cookie or storage is read or written.
     strategy: ["globalVariable", "baseLocale"],
   });
+  await writeFile(join(outdir, "registry.js"), registry);
   await writeFile(stamp, state);
 }
 

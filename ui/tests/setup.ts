@@ -1,9 +1,13 @@
 import { cleanup, configure } from "@testing-library/svelte";
-import { afterEach, vi } from "vitest";
+import { afterEach, beforeEach, vi } from "vitest";
 import { setLanguage } from "@/i18n.svelte.ts";
+import { loadAll } from "@/kit/later.svelte.ts";
 import { dismissToast } from "@/kit/toasts.svelte.ts";
 
 configure({ asyncUtilTimeout: 10_000, getElementError: (message) => new Error(message ?? "") });
+
+// What is fetched late in the app is there at once in a test.
+beforeEach(loadAll, 60_000);
 
 afterEach(() => {
   cleanup();

@@ -37,9 +37,12 @@ function isAppError(value: unknown): value is AppError {
   return typeof value === "object" && value !== null && "code" in value && "actions" in value && "traceId" in value;
 }
 
+/** True in the desktop window, whose program holds all files of the page; elsewhere they come from the engine's address. */
+export const inWindow = (): boolean => "__TAURI_INTERNALS__" in window;
+
 /** The host for where this page runs: the desktop window, else the address it was loaded from. */
 export async function chooseHost(): Promise<Host> {
-  if ("__TAURI_INTERNALS__" in window) return (await import("./tauri.ts")).tauriHost();
+  if (inWindow()) return (await import("./tauri.ts")).tauriHost();
   const { socketHost } = await import("./socket.ts");
   return socketHost(new URL("/ws", location.href));
 }

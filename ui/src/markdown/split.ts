@@ -9,6 +9,8 @@ export interface Block {
   token: Token;
   /** More of it may come. */
   open: boolean;
+  /** The next words come behind it. */
+  end: boolean;
 }
 
 /** A text cut into blocks. Of a growing text only what follows `doneLength` is read again. */
@@ -35,7 +37,7 @@ export function split(before: Split | null, text: string, finished: boolean): Sp
   const fresh: Block[] = [];
   let at = base.doneLength;
   for (const token of lex(rest)) {
-    if (token.type !== "space") fresh.push({ key: at, raw: token.raw, token, open: false });
+    if (token.type !== "space") fresh.push({ key: at, raw: token.raw, token, open: false, end: false });
     at += token.raw.length;
   }
   if (finished) return { text, done: [...base.done, ...fresh], doneLength: text.length, tail: [] };
@@ -48,12 +50,12 @@ export function split(before: Split | null, text: string, finished: boolean): Sp
 
 /** The open block with its half-written marks closed, which may be several blocks for a moment. */
 function preview(block: Block): Block[] {
-  if (block.token.type === "code") return [{ ...block, open: true }];
+  if (block.token.type === "code") return [{ ...block, open: true, end: true }];
   const closed = remend(block.raw, { linkMode: "text-only", images: false });
-  if (closed === block.raw) return [{ ...block, open: true }];
+  if (closed === block.raw) return [{ ...block, open: true, end: true }];
   return lex(closed)
     .filter((token) => token.type !== "space")
-    .map((token, index) => ({ key: block.key + index / 1000, raw: token.raw, token, open: true }));
+    .map((token, index, all) => ({ key: block.key + index / 1000, raw: token.raw, token, open: true, end: index === all.length - 1 }));
 }
 
 function lex(text: string): Token[] {

@@ -1,12 +1,38 @@
 import { getContext, setContext } from "svelte";
-import type { AppError, Ask, AskOption, Conversation, ConversationId, Page, Server } from "@/contract/index.ts";
+import type { AppError, Ask, AskOption, Conversation, ConversationId, FeedMessage, Page, Server } from "@/contract/index.ts";
 import { toAppError, type Host } from "@/host/index.ts";
 import { setLanguage } from "@/i18n.svelte.ts";
 import { addPage, emptyView, reduce, type Chat, type ClosedAsk, type Need, type View } from "./reduce.ts";
 
+const nothing = emptyView();
+
+/** How often an answer that has become long is drawn while it grows; reading does not feel it, an old computer does. */
+const PACE = 150;
+/** From this many characters on an answer is long. */
+const LONG = 1_000;
+
+/** The view field by field, so that what shows one of them is not looked at again when only another changes. */
+class Shown implements View {
+  phase = $state.raw(nothing.phase);
+  seq = $state.raw(nothing.seq);
+  conversations = $state.raw(nothing.conversations);
+  chats = $state.raw(nothing.chats);
+  asks = $state.raw(nothing.asks);
+  lastClosed = $state.raw(nothing.lastClosed);
+  servers = $state.raw(nothing.servers);
+  models = $state.raw(nothing.models);
+  settings = $state.raw(nothing.settings);
+  notices = $state.raw(nothing.notices);
+  app = $state.raw(nothing.app);
+  policiesVersion = $state.raw(nothing.policiesVersion);
+  auditVersion = $state.raw(nothing.auditVersion);
+  logVersions = $state.raw(nothing.logVersions);
+}
+
 /** The one owner of what is on screen: it hears the feed, and components read it and tell it what the person did. */
 export class App {
-  #view = $state.raw<View>(emptyView());
+  #now: View = nothing;
+  readonly #shown = new Shown();
   /** The page in front. */
   page = $state<Page>("chat");
   /** The chat in front; null is the empty one that the first message will create. */
@@ -32,17 +58,34 @@ export class App {
 
   constructor(readonly host: Host) {}
 
-  get view(): View {
-    return this.#view;
+  get view(): Readonly<View> {
+    return this.#shown;
+  }
+
+  #drawnAt = 0;
+  #soon: ReturnType<typeof setTimeout> | null = null;
+
+  #show(view: View): void {
+    this.#now = view;
+    if (this.#soon !== null) clearTimeout(this.#soon);
+    this.#soon = null;
+    this.#drawnAt = performance.now();
+    Object.assign(this.#shown, view);
+  }
+
+  /** Shows it now, or with what else comes within the pace. */
+  #showSoon(view: View): void {
+    this.#now = view;
+    this.#soon ??= setTimeout(() => this.#show(this.#now), Math.max(0, this.#drawnAt + PACE - performance.now()));
   }
 
   /** The visible chat, once anything of it is here. */
   get chat(): Chat | null {
-    return this.conversation === null ? null : (this.#view.chats[this.conversation] ?? null);
+    return this.conversation === null ? null : (this.view.chats[this.conversation] ?? null);
   }
 
   get current(): Conversation | null {
-    return this.#view.conversations.find((one) => one.id === this.conversation) ?? null;
+    return this.view.conversations.find((one) => one.id === this.conversation) ?? null;
   }
 
   /** A turn runs in the visible chat. */
@@ -53,25 +96,25 @@ export class App {
   /** Questions of the visible chat. */
   get asksHere(): Ask[] {
     if (this.page !== "chat" || this.conversation === null) return [];
-    return this.#view.asks.filter((ask) => ask.conversationId === this.conversation);
+    return this.view.asks.filter((ask) => ask.conversationId === this.conversation);
   }
 
   /** The question that left last, for its one grey line. */
   get lastClosed(): ClosedAsk | null {
-    return this.#view.lastClosed;
+    return this.view.lastClosed;
   }
 
   /** Questions that the visible chat does not show. */
   get asksElsewhere(): Ask[] {
-    return this.#view.asks.filter((ask) => this.page !== "chat" || ask.conversationId === null || ask.conversationId !== this.conversation);
+    return this.view.asks.filter((ask) => this.page !== "chat" || ask.conversationId === null || ask.conversationId !== this.conversation);
   }
 
   get activeModel() {
-    return this.#view.models.models.find((model) => model.id === this.#view.models.active) ?? null;
+    return this.view.models.models.find((model) => model.id === this.view.models.active) ?? null;
   }
 
   server(id: string): Server | null {
-    return this.#view.servers.find((one) => one.id === id) ?? null;
+    return this.view.servers.find((one) => one.id === id) ?? null;
   }
 
   /** Begins to listen; the page is `starting` until the first snapshot. */
@@ -87,9 +130,10 @@ export class App {
     }
   }
 
-  #hear(message: Parameters<typeof reduce>[1]): void {
-    const { view, needs } = reduce(this.#view, message);
-    this.#view = view;
+  #hear(message: FeedMessage): void {
+    const { view, needs } = reduce(this.#now, message);
+    if (growsLong(message)) this.#showSoon(view);
+    else this.#show(view);
     this.lost = null;
     setLanguage(view.settings.effectiveLanguage);
     if (this.conversation !== null && !view.conversations.some((one) => one.id === this.conversation)) {
@@ -121,7 +165,7 @@ export class App {
     this.#fetching.add(key);
     try {
       const page = await this.host.rpc("conversation_open", { id, before });
-      this.#view = addPage(this.#view, page, before);
+      this.#show(addPage(this.#now, page, before));
     } catch (thrown) {
       this.fail(thrown, id);
     } finally {
@@ -145,17 +189,17 @@ export class App {
   async open(id: ConversationId): Promise<void> {
     this.conversation = id;
     this.go("chat");
-    if (!this.#view.chats[id]?.loaded) await this.#fetch(id, null);
+    if (!this.view.chats[id]?.loaded) await this.#fetch(id, null);
   }
 
   /** Goes to the question that waits: the visible chat's, else that of another chat, else the rest. */
   showAsk(): void {
     if (this.asksHere.length === 0) {
-      const other = this.#view.asks.find((ask) => ask.conversationId !== null);
+      const other = this.view.asks.find((ask) => ask.conversationId !== null);
       if (other?.conversationId) void this.open(other.conversationId);
-      else if (this.#view.asks.length > 0) this.showInbox();
+      else if (this.view.asks.length > 0) this.showInbox();
     }
-    if (this.#view.asks.length > 0) this.wanted = "ask";
+    if (this.view.asks.length > 0) this.wanted = "ask";
   }
 
   /** Shows the questions that the visible chat does not. */
@@ -180,17 +224,17 @@ export class App {
   async send(text: string): Promise<boolean> {
     const key = this.conversation ?? "";
     this.clearError(key);
-    this.#view = { ...this.#view, lastClosed: null };
+    this.#show({ ...this.#now, lastClosed: null });
     try {
       let id = this.conversation;
       if (id === null) {
         const made = await this.host.rpc("conversation_create", {});
         id = made.id;
-        if (!this.#view.conversations.some((one) => one.id === made.id)) {
-          this.#view = { ...this.#view, conversations: [made, ...this.#view.conversations] };
+        if (!this.view.conversations.some((one) => one.id === made.id)) {
+          this.#show({ ...this.#now, conversations: [made, ...this.#now.conversations] });
         }
-        if (!this.#view.chats[id]) {
-          this.#view = addPage(this.#view, { conversation: made, items: [], earlier: null, turn: null }, null);
+        if (!this.view.chats[id]) {
+          this.#show(addPage(this.#now, { conversation: made, items: [], earlier: null, turn: null }, null));
         }
         this.conversation = id;
       }
@@ -248,6 +292,11 @@ export class App {
     const { [chat]: _gone, ...rest } = this.chatErrors;
     this.chatErrors = rest;
   }
+}
+
+/** The message brings nothing but more words of answers that are long already. */
+function growsLong(message: FeedMessage): boolean {
+  return message.type === "batch" && message.events.every((event) => event.type === "textDelta" && event.at >= LONG);
 }
 
 const key = Symbol("app");

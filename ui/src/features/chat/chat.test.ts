@@ -34,6 +34,15 @@ async function open(items: Item[] | null, over: Partial<Snapshot> = {}, language
   return host;
 }
 
+test("what stood in the window at the start is gone once the first screen is there", async () => {
+  const start = document.createElement("div");
+  start.id = "start";
+  document.body.append(start);
+  await open(null);
+  expect(screen.getByTestId("composer")).toBeTruthy();
+  expect(document.getElementById("start")).toBeNull();
+});
+
 describe("the composer", () => {
   test("sends on Enter: a new chat is made with the first message, and the text goes", async () => {
     const host = await open(null);

@@ -9,38 +9,56 @@ export type Entry =
   | { kind: "steps"; key: string; calls: CallItem[] }
   | { kind: "notice"; key: string; error: AppError };
 
+/** What was made of an item, and of the first of neighbouring steps. */
+const made = new WeakMap<Item, Entry>();
+
+/** The same entry as the last time where nothing in it changed, so that what draws it is not looked at again. */
+function kept(item: Item, fresh: Entry): Entry {
+  const before = made.get(item);
+  if (before && same(before, fresh)) return before;
+  made.set(item, fresh);
+  return fresh;
+}
+
+function same(a: Entry, b: Entry): boolean {
+  if (a.kind === "assistant" && b.kind === "assistant") return a.last === b.last;
+  if (a.kind === "steps" && b.kind === "steps") return a.calls.length === b.calls.length && a.calls.every((call, at) => call === b.calls[at]);
+  return a.kind === b.kind;
+}
+
 /** Puts items in the order and the groups in which they are drawn. An assistant item without text draws nothing once it is finished. */
 export function timeline(items: readonly Item[]): Entry[] {
-  const entries: Entry[] = [];
+  const entries: { entry: Entry; item: Item }[] = [];
+  const add = (item: Item, entry: Entry) => entries.push({ entry, item });
   for (const item of items) {
     const { body } = item;
     switch (body.kind) {
       case "user":
-        entries.push({ kind: "user", key: item.id, item, text: body.text });
+        add(item, { kind: "user", key: item.id, item, text: body.text });
         break;
       case "assistant":
         if (body.text.trim() !== "" || item.status === "streaming") {
-          entries.push({ kind: "assistant", key: item.id, item, text: body.text, last: false });
+          add(item, { kind: "assistant", key: item.id, item, text: body.text, last: false });
         }
         break;
       case "toolCall": {
         const call = item as CallItem;
-        const last = entries.at(-1);
+        const last = entries.at(-1)?.entry;
         if (last?.kind === "steps") last.calls.push(call);
-        else entries.push({ kind: "steps", key: item.id, calls: [call] });
+        else add(item, { kind: "steps", key: item.id, calls: [call] });
         break;
       }
       case "notice":
-        entries.push({ kind: "notice", key: item.id, error: body.error });
+        add(item, { kind: "notice", key: item.id, error: body.error });
         break;
     }
   }
-  // The actions stand under the last words of each answer.
-  entries.forEach((entry, at) => {
-    const next = entries[at + 1];
+  return entries.map(({ entry, item }, at) => {
+    const next = entries[at + 1]?.entry;
+    // The actions stand under the last words of each answer.
     if (entry.kind === "assistant") entry.last = next === undefined || next.kind === "user";
+    return kept(item, entry);
   });
-  return entries;
 }
 
 /** Steps that are over and went well fold together when there are more than four of them; all others stay in sight. */
