@@ -18,6 +18,8 @@ mod link;
 mod log;
 mod mask;
 mod names;
+#[doc(hidden)]
+pub mod parts;
 mod process;
 mod program;
 mod result;
@@ -42,12 +44,3 @@ pub use names::ToolNames;
 pub use program::find_program;
 pub use result::{CallResult, Part};
 pub use uri::file_uri;
-
-/// Readers of foreign bytes, open to what throws random bytes at them. Not for the app.
-#[doc(hidden)]
-pub mod parts {
-    pub use crate::headers::{Mirror, encode_header_value, mirrored};
-    pub use crate::skills::{Skill, SkillFault, SkillFile, SkillFiles, verify};
-    pub use crate::sse::{SseEvent, SseItem, SseParser};
-    pub use crate::template::{TemplateValue, UriTemplate};
-}
