@@ -48,7 +48,7 @@ async fn main() {
     let mut reply = Vec::new();
 
     let stdio = StdioConfig { program, args: vec!["echo".into()], cwd: None, env: Vec::new() };
-    let config = ServerConfig { id: "bench".into(), endpoint: Endpoint::Stdio(stdio) };
+    let config = ServerConfig::new("bench", Endpoint::Stdio(stdio));
     let link = Link::open(config, Arc::new(NoFolders), Limits::default());
     let ready = |state: &LinkState| matches!(state, LinkState::Ready(_));
     link.watch().wait_for(ready).await.unwrap();

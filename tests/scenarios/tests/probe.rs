@@ -27,7 +27,7 @@ async fn call(world: &World, entry: Value, tool: &str) -> Called {
         yes: true,
     };
     let limit = Duration::from_secs(20);
-    probe.call("peer", tool, json!({}), limit, &Nobody, Default::default()).await.unwrap()
+    probe.call("peer", tool, json!({}), limit, Vec::new(), &Nobody, Default::default()).await.unwrap()
 }
 
 #[tokio::test]

@@ -144,10 +144,56 @@ const texts: Record<ErrorCode, Say> = {
           : m["errors.server.version.body"]({ offered, server }),
     };
   },
-  "server.transport": (p) => ({
-    title: m["errors.server.transport.title"]({ server: p.server() }),
-    body: m["errors.server.transport.body"](),
+  "server.unreachable": (p) => ({
+    title: m["errors.server.unreachable.title"]({ server: p.server() }),
+    body: m["errors.server.unreachable.body"](),
   }),
+  "server.untrusted": (p) => ({
+    title: m["errors.server.untrusted.title"]({ server: p.server() }),
+    body: m["errors.server.untrusted.body"](),
+  }),
+  "server.busy": (p) => ({
+    title: m["errors.server.busy.title"]({ server: p.server() }),
+    body: m["errors.server.busy.body"](),
+  }),
+  "server.sign_in": (p) => ({
+    title: m["errors.server.sign_in.title"]({ server: p.server() }),
+    body: m["errors.server.sign_in.body"](),
+  }),
+  "server.not_mcp": (p) => ({
+    title: m["errors.server.not_mcp.title"]({ server: p.server() }),
+    body: m["errors.server.not_mcp.body"](),
+  }),
+  "server.broken": (p) => ({
+    title: m["errors.server.broken.title"]({ server: p.server() }),
+    body: m["errors.server.broken.body"](),
+  }),
+  "server.needs": (p) => ({
+    title: m["errors.server.needs.title"]({ server: p.server() }),
+    body: m["errors.server.needs.body"](),
+  }),
+  "server.not_offered": (p) => ({
+    title: m["errors.server.not_offered.title"]({ server: p.server() }),
+    body: m["errors.server.not_offered.body"](),
+  }),
+  "server.resting": (p) => ({
+    title: m["errors.server.resting.title"]({ server: p.server() }),
+    body: m["errors.server.resting.body"](),
+  }),
+  "server.http": (p) => {
+    const status = p.number("status");
+    return {
+      title: m["errors.server.http.title"]({ server: p.server() }),
+      body: status === null ? m["errors.server.http.plain"]() : m["errors.server.http.body"]({ status }),
+    };
+  },
+  "server.redirected": (p) => {
+    const to = p.text("to");
+    return {
+      title: m["errors.server.redirected.title"]({ server: p.server() }),
+      body: to === null ? m["errors.server.redirected.plain"]() : m["errors.server.redirected.body"]({ to }),
+    };
+  },
   "server.off": (p) => ({
     title: m["errors.server.off.title"]({ server: p.server() }),
     body: m["errors.server.off.body"](),

@@ -156,8 +156,28 @@ codes! {
     ServerRefused = "server.refused";
     /// `server`, `offered`: no revision in common.
     ServerVersion = "server.version";
-    /// `server`: this kind of connection is not supported.
-    ServerTransport = "server.transport";
+    /// The address cannot be reached: no such host, refused, no network. `server`, `host`.
+    ServerUnreachable = "server.unreachable";
+    /// The certificate of the address, or of something in between, is not trusted. `server`.
+    ServerUntrusted = "server.untrusted";
+    /// The address answered with an HTTP status that says no. `server`, `status`.
+    ServerHttp = "server.http";
+    /// The address is busy and asks to be left alone. `server`, `seconds` when it says for how long.
+    ServerBusy = "server.busy";
+    /// The address wants a sign-in. `server`.
+    ServerSignIn = "server.sign_in";
+    /// The address leads to another one. `server`, `to`.
+    ServerRedirected = "server.redirected";
+    /// Something else than an MCP server answers there. `server`.
+    ServerNotMcp = "server.not_mcp";
+    /// The connection broke before the answer; whether it was done is unknown. `server`, `tool`.
+    ServerBroken = "server.broken";
+    /// It wants something of Parley that Parley does not give. `server`.
+    ServerNeeds = "server.needs";
+    /// It does not offer what was asked for. `server`.
+    ServerNotOffered = "server.not_offered";
+    /// It failed again and again and rests. `server`, `seconds`.
+    ServerResting = "server.resting";
     /// `server`: it is switched off.
     ServerOff = "server.off";
     /// `server`: no connection of that name.

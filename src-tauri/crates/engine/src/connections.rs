@@ -369,11 +369,7 @@ impl Connections {
         let (status, error) = match &entry.reach {
             _ if entry.disabled => (ServerStatus::Off, warnings.first().cloned()),
             Reach::Unusable(why) => (ServerStatus::Failed, Some(self.unusable(&entry.id, why))),
-            Reach::Address { .. } => {
-                let error = AppError::new(ErrorCode::ServerTransport).with("server", entry.id.as_str());
-                (ServerStatus::Failed, Some(error))
-            }
-            Reach::BuiltIn | Reach::Program { .. } => {
+            Reach::BuiltIn | Reach::Program { .. } | Reach::Address { .. } => {
                 let run = self.clone().run(entry.clone(), Arc::clone(&host), life.clone());
                 self.core.tasks.spawn(run);
                 (ServerStatus::Starting, warnings.first().cloned())
@@ -447,8 +443,13 @@ fn shown(slot: &Slot) -> Server {
         skipped_count: count(catalog.skipped.len()),
         roots: slot.entry.roots.iter().map(|path| roots::shown(path)).collect(),
         transport: match &slot.entry.reach {
-            Reach::Address { sse: true, .. } => ServerTransport::Sse,
-            Reach::Address { sse: false, .. } => ServerTransport::Http,
+            // As it turned out; until then as the entry says.
+            Reach::Address { sse, .. } => match slot.info.as_ref().map(|info| info.transport) {
+                Some(mcp::Transport::Sse) => ServerTransport::Sse,
+                Some(mcp::Transport::Http | mcp::Transport::Stdio) => ServerTransport::Http,
+                None if *sse == Some(true) => ServerTransport::Sse,
+                None => ServerTransport::Http,
+            },
             Reach::BuiltIn | Reach::Program { .. } | Reach::Unusable(_) => ServerTransport::Stdio,
         },
     }

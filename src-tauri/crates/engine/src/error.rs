@@ -62,6 +62,36 @@ pub(crate) fn from_mcp(error: McpError, server: &ServerId, title: &str, tool: Op
         McpError::Version { offered } => {
             about(ErrorCode::ServerVersion).with("offered", offered).because(cause).action(log())
         }
+        McpError::Unreachable(_) => about(ErrorCode::ServerUnreachable).because(cause).action(restart()),
+        McpError::Untrusted(_) => about(ErrorCode::ServerUntrusted).because(cause).action(restart()),
+        McpError::Http { status: 429 | 503, retry_after, .. } => {
+            let busy = about(ErrorCode::ServerBusy);
+            match retry_after {
+                Some(seconds) => busy.with("seconds", seconds),
+                None => busy,
+            }
+            .because(cause)
+            .action(restart())
+        }
+        McpError::Http { status, .. } => {
+            about(ErrorCode::ServerHttp).with("status", status).because(cause).action(restart())
+        }
+        McpError::SignIn { .. } => about(ErrorCode::ServerSignIn).because(cause),
+        McpError::Redirected { to } => {
+            about(ErrorCode::ServerRedirected).with("to", to).because(cause).action(restart())
+        }
+        McpError::NotMcp(_) => about(ErrorCode::ServerNotMcp).because(cause).action(restart()),
+        McpError::Broken | McpError::SessionLost(_) => {
+            about(ErrorCode::ServerBroken).because(cause).action(Action::Retry)
+        }
+        McpError::NeedsCapability(_) | McpError::TooManyRounds { .. } => {
+            about(ErrorCode::ServerNeeds).because(cause).action(log())
+        }
+        McpError::Skill(_) => about(ErrorCode::ServerGarbage).because(cause).action(log()),
+        McpError::NotOffered(_) => about(ErrorCode::ServerNotOffered).because(cause),
+        McpError::Resting { seconds } => {
+            about(ErrorCode::ServerResting).with("seconds", seconds).because(cause).action(restart())
+        }
         McpError::NotReady | McpError::Closed => about(ErrorCode::ServerOff).because(cause).action(restart()),
         McpError::ToolUnknown => about(ErrorCode::ToolUnknown),
         McpError::Timeout { seconds, hard: _ } => {

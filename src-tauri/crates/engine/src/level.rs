@@ -53,6 +53,9 @@ mod tests {
             input_schema: json!({"type": "object"}),
             output_schema: None,
             annotations: mcp::Annotations { read_only, ..Default::default() },
+            icons: Vec::new(),
+            task: mcp::TaskSupport::Forbidden,
+            meta: serde_json::Value::Null,
             hash: "h".into(),
         }
     }

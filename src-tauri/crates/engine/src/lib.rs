@@ -9,6 +9,7 @@ mod config;
 mod connections;
 mod core;
 mod desktop;
+mod endpoint;
 mod engine;
 mod error;
 mod feed;

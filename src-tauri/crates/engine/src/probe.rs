@@ -1,17 +1,18 @@
 //! One look at the connections, and one call, without a window and without the app's chats: what `doctor` and
 //! `call` do. The same gate stands before every start and every call as in the app.
 
+mod answers;
+
+use crate::config::editable;
 use crate::config::mcp_json::{self, Entry, Reach};
-use crate::config::{editable, placeholders};
 use crate::connections::{find_program, launch_fingerprint, tool_request};
 use crate::home::Programs;
-use crate::{error, level, roots, secrets, turn, variables};
+use crate::{endpoint, error, level, roots, turn};
+use answers::Answers;
 use consent::{Decision, Request, decide};
 use contract::{AppError, ErrorCode, Level, Policy, ServerId, SubjectKind};
-use futures::future::BoxFuture;
 use mcp::{
-    CallContext, CallResult, Endpoint, HostServices, Limits, Link, LinkState, Origin, Progress, ServerConfig,
-    ServerInfo, StdioConfig, Tool, Warning,
+    CallContext, CallResult, Catalog, Limits, Link, LinkState, Progress, ServerConfig, ServerInfo, Warning,
 };
 use serde_json::Value;
 use std::path::PathBuf;
@@ -46,12 +47,13 @@ pub struct Found {
 pub enum FoundState {
     Off,
     Failed(AppError),
-    Ready { info: Arc<ServerInfo>, tools: Vec<Tool>, skipped: Vec<mcp::Skipped>, warnings: Vec<Warning> },
+    Ready { info: Arc<ServerInfo>, catalog: Arc<Catalog> },
 }
 
 /// A question put to whoever sits at the terminal.
 pub enum Question<'a> {
     Launch { server: &'a str, command: Vec<String> },
+    Connect { server: &'a str, url: &'a str },
     Call { server: &'a str, tool: &'a str, arguments: &'a Value, level: Level },
 }
 
@@ -72,21 +74,10 @@ pub struct Called {
     pub left_out: Vec<AppError>,
 }
 
-struct Roots {
-    home: PathBuf,
-    paths: Vec<PathBuf>,
-}
-
 /// A connection with what of its entry is not used.
 struct Looked {
     entry: Entry,
     warnings: Vec<AppError>,
-}
-
-impl HostServices for Roots {
-    fn roots(&self, _origin: Origin) -> BoxFuture<'_, Vec<mcp::Root>> {
-        Box::pin(std::future::ready(roots::served(&self.paths, &self.home)))
-    }
 }
 
 impl Probe {
@@ -101,16 +92,19 @@ impl Probe {
         Ok(futures::future::join_all(looks).await)
     }
 
-    /// Calls one tool. `limit` counts from sending; connecting has its own limit.
+    /// Calls one tool. `limit` counts from sending; connecting has its own limit. What the server asks meanwhile is
+    /// answered by `answers`, in order.
     ///
     /// # Errors
     /// What kept the call from being made; what went wrong in it is in [`Called::result`].
+    #[expect(clippy::too_many_arguments, reason = "one call has that many sides")]
     pub async fn call(
         &self,
         server: &str,
         tool: &str,
         arguments: Value,
         limit: Duration,
+        answers: Vec<Value>,
         terminal: &dyn Terminal,
         cancel: CancellationToken,
     ) -> Result<Called, AppError> {
@@ -127,10 +121,19 @@ impl Probe {
         }
         let policies = self.policies().await;
         let config = self.config(entry, &policies, terminal).await?;
-        let (link, _) = self.connect(entry, config, Duration::from_secs(8)).await?;
-        let called = self.call_over(&link, entry, tool, arguments, limit, &policies, terminal, cancel).await;
+        let host =
+            Arc::new(Answers::new(self.home.clone(), entry.roots.clone(), answers, cancel.child_token()));
+        let (link, _) = self.connect(entry, config, host.clone(), Duration::from_secs(8)).await?;
+        let ended = host.cancel();
+        let called = self.call_over(&link, entry, tool, arguments, limit, &policies, terminal, ended).await;
         link.close().await;
-        called.map(|called| Called { left_out: warnings.clone(), ..called })
+        called.map(|mut called| {
+            if host.was_missing() {
+                called.result =
+                    Err(AppError::new(ErrorCode::AskUnanswered).with("server", server).with("tool", tool));
+            }
+            Called { left_out: warnings.clone(), ..called }
+        })
     }
 
     #[expect(clippy::too_many_arguments, reason = "one call has that many sides")]
@@ -191,8 +194,13 @@ impl Probe {
         // What was sent before the answer is here; what is late belongs to nobody.
         received.close();
         let mut progress = Vec::new();
+        let mut highest = None;
         while let Some(notice) = received.recv().await {
-            progress.push(notice);
+            // Those whose value rose; one with new words only is for people who look on.
+            if highest.is_none_or(|highest| notice.value > highest) {
+                highest = Some(notice.value);
+                progress.push(notice);
+            }
         }
         let text = answer.as_ref().map(turn::model_text).unwrap_or_default();
         let warnings = answer.as_ref().map(|result| result.warnings.clone()).unwrap_or_default();
@@ -220,32 +228,30 @@ impl Probe {
         limit: Duration,
     ) -> Result<FoundState, AppError> {
         let config = self.config(entry, policies, &Nobody).await?;
-        let (link, info) = self.connect(entry, config, limit).await?;
+        let host = Answers::new(self.home.clone(), entry.roots.clone(), Vec::new(), CancellationToken::new());
+        let (link, info) = self.connect(entry, config, Arc::new(host), limit).await?;
         let catalog = link.catalog();
         link.close().await;
-        Ok(FoundState::Ready {
-            info,
-            tools: catalog.tools.clone(),
-            skipped: catalog.skipped.clone(),
-            warnings: catalog.warnings.clone(),
-        })
+        Ok(FoundState::Ready { info, catalog })
     }
 
     async fn connect(
         &self,
         entry: &Entry,
         config: ServerConfig,
+        host: Arc<Answers>,
         limit: Duration,
     ) -> Result<(Link, Arc<ServerInfo>), AppError> {
-        let host = Arc::new(Roots { home: self.home.clone(), paths: entry.roots.clone() });
-        let link = Link::open(config, host, Limits { handshake: limit, ..Limits::default() });
+        // One look has no time for a list that never comes: what has come by then is told.
+        let limits = Limits { handshake: limit, idle: limit / 2, ..Limits::default() };
+        let link = Link::open(config, host, limits);
         let mut states = link.watch();
         let settled = async {
             loop {
                 let state = states.borrow_and_update().clone();
                 match state {
                     LinkState::Ready(info) => return Ok(info),
-                    LinkState::Failed(error) => return Err(error),
+                    LinkState::Failed(error) | LinkState::Waiting { error, .. } => return Err(error),
                     LinkState::Closed => return Err(mcp::McpError::Closed),
                     LinkState::Starting => {}
                 }
@@ -272,79 +278,61 @@ impl Probe {
         terminal: &dyn Terminal,
     ) -> Result<ServerConfig, AppError> {
         let id = entry.id.as_str();
-        let stdio = match &entry.reach {
-            Reach::BuiltIn => StdioConfig {
-                program: self.programs.files.clone(),
-                args: Vec::new(),
-                cwd: None,
-                env: vec![("PARLEY_HOME".into(), self.home.display().to_string())],
-            },
+        let mut program = None;
+        match &entry.reach {
+            Reach::BuiltIn | Reach::Unusable(_) => {}
             Reach::Program { command, args, cwd, env } => {
                 let fingerprint = launch_fingerprint(&entry.id, command, args, cwd.as_ref(), env);
-                let request = Request {
-                    kind: SubjectKind::Launch,
-                    server: entry.id.clone(),
-                    tool: None,
-                    conversation: None,
-                    fingerprint,
-                    level: Level::L2,
-                    built_in: false,
-                };
-                let whole = std::iter::once(command).chain(args).cloned().collect();
-                let allowed = match decide(&request, policies) {
-                    Decision::Allow { .. } => true,
-                    Decision::Deny { .. } => false,
-                    Decision::Ask { .. } => {
-                        self.yes || terminal.allows(Question::Launch { server: id, command: whole })
-                    }
-                };
-                if !allowed {
+                let command_line = std::iter::once(command).chain(args).cloned().collect();
+                let question = Question::Launch { server: id, command: command_line };
+                if !self.allowed(entry, SubjectKind::Launch, fingerprint, policies, terminal, question) {
                     return Err(AppError::new(ErrorCode::LaunchNotAllowed).with("server", id));
                 }
-                let program = find_program(command).await.ok_or_else(|| {
-                    let missing = mcp::McpError::ProgramMissing { program: command.clone() };
-                    error::from_mcp(missing, &entry.id, id, None)
-                })?;
-                let unusable = |cause: String| {
-                    AppError::new(ErrorCode::ConfigEntry)
-                        .with("file", "mcp.json")
-                        .with("entry", id)
-                        .because(cause)
-                };
-                let lookup = |name: &str| std::env::var(name).ok();
-                let expand = |text: &String| {
-                    placeholders::expand(text, &lookup).map_err(|missing| unusable(missing.to_string()))
-                };
-                let mut values = Vec::new();
-                for (name, value) in env {
-                    let value = match variables::reference(value) {
-                        Some(reference) => {
-                            let keychain =
-                                SessionSecrets::new(Arc::new(Keychain::new(&self.keychain_prefix)));
-                            secrets::env_value(&keychain, reference, &self.home.join("mcp.json")).await?
-                        }
-                        None => expand(value)?,
-                    };
-                    values.push((name.clone(), value));
-                }
-                StdioConfig {
-                    program,
-                    args: args.iter().map(expand).collect::<Result<_, _>>()?,
-                    cwd: cwd.clone(),
-                    env: values,
+                program = find_program(command).await;
+            }
+            Reach::Address { url, headers, .. } => {
+                let fingerprint = endpoint::connect_fingerprint(&entry.id, url, headers);
+                let question = Question::Connect { server: id, url };
+                if !self.allowed(entry, SubjectKind::Connect, fingerprint, policies, terminal, question) {
+                    return Err(AppError::new(ErrorCode::ConnectNotAllowed).with("server", id));
                 }
             }
-            Reach::Address { .. } => {
-                return Err(AppError::new(ErrorCode::ServerTransport).with("server", id));
-            }
-            Reach::Unusable(why) => {
-                return Err(AppError::new(ErrorCode::ConfigEntry)
-                    .with("file", "mcp.json")
-                    .with("entry", id)
-                    .because(why));
-            }
+        }
+        let keychain = SessionSecrets::new(Arc::new(Keychain::new(&self.keychain_prefix)));
+        let file = self.home.join("mcp.json");
+        let place = endpoint::Place {
+            home: &self.home,
+            programs: &self.programs,
+            secrets: &keychain,
+            file: self.file.as_deref().unwrap_or(&file),
         };
-        Ok(ServerConfig { id: id.to_owned(), endpoint: Endpoint::Stdio(stdio) })
+        Ok(ServerConfig::new(id, endpoint::of(entry, program, &place).await?))
+    }
+
+    /// Whether a start or a connection is allowed: by a standing decision, beforehand, or by whoever sits there.
+    fn allowed(
+        &self,
+        entry: &Entry,
+        kind: SubjectKind,
+        fingerprint: String,
+        policies: &[Policy],
+        terminal: &dyn Terminal,
+        question: Question<'_>,
+    ) -> bool {
+        let request = Request {
+            kind,
+            server: entry.id.clone(),
+            tool: None,
+            conversation: None,
+            fingerprint,
+            level: Level::L2,
+            built_in: false,
+        };
+        match decide(&request, policies) {
+            Decision::Allow { .. } => true,
+            Decision::Deny { .. } => false,
+            Decision::Ask { .. } => self.yes || terminal.allows(question),
+        }
     }
 
     fn entries(&self) -> Result<Vec<Looked>, AppError> {

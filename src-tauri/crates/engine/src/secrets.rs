@@ -36,12 +36,29 @@ pub(crate) async fn env_value(
 ) -> Result<String, AppError> {
     match secrets.get(&env_name(reference)).await.map_err(error::from_secret)? {
         Some(value) => Ok(value.expose_secret().to_owned()),
-        None => Err(AppError::new(ErrorCode::ConfigEntry)
-            .with("file", "mcp.json")
-            .with("entry", reference.split('/').next().unwrap_or(reference))
-            .because("the keychain has no value for it")
-            .action(Action::OpenFile { path: file.display().to_string(), line: None })),
+        None => Err(no_value(reference, file)),
     }
+}
+
+/// The value of a header behind a reference, for the address it was given for.
+pub(crate) async fn header_value(
+    secrets: &impl Secrets,
+    reference: &str,
+    url: &str,
+    file: &Path,
+) -> Result<String, AppError> {
+    match secrets.get(&header_name(reference, url)).await.map_err(error::from_secret)? {
+        Some(value) => Ok(value.expose_secret().to_owned()),
+        None => Err(no_value(reference, file)),
+    }
+}
+
+fn no_value(reference: &str, file: &Path) -> AppError {
+    AppError::new(ErrorCode::ConfigEntry)
+        .with("file", "mcp.json")
+        .with("entry", reference.split('/').next().unwrap_or(reference))
+        .because("the keychain has no value for it")
+        .action(Action::OpenFile { path: file.display().to_string(), line: None })
 }
 
 /// Moves secrets that a person wrote into the files by hand to the keychain and leaves references. Where the
@@ -86,7 +103,7 @@ async fn clean_mcp(core: &Core) -> Result<(), AppError> {
             let place = mcp_json::entry_mut(file, &id).and_then(|entry| entry.get_mut(secret.place));
             // What a person changed a moment ago is looked at again.
             if let Some(slot) = place.and_then(|place| place.get_mut(secret.key.as_str()))
-                && slot == secret.value.as_str()
+                && slot.as_str().map_or_else(|| slot.to_string(), str::to_owned) == secret.value
             {
                 *slot = format!("${{keychain:{}/{}}}", secret.server, secret.key).into();
             }
@@ -136,8 +153,8 @@ fn secret_values(file: &Map<String, Value>) -> Vec<Written> {
                     }
                 }
             }
-            mcp_json::Reach::Address { url, .. } => {
-                for (key, value) in mcp_json::headers(file, &entry.id) {
+            mcp_json::Reach::Address { url, headers, .. } => {
+                for (key, value) in headers {
                     if variables::header_is_secret(&key) && open(&value) {
                         let url = Some(url.clone());
                         found.push(Written { server: server.into(), place: "headers", key, value, url });
@@ -174,7 +191,7 @@ mod tests {
         let keys: Vec<_> =
             found("https://a.example/mcp").into_iter().map(|s| (s.place, s.key, s.value)).collect();
         let want = |key: &str, value: &str| ("headers", key.to_owned(), value.to_owned());
-        assert_eq!(keys, [want("Authorization", "Bearer x"), want("X-Api-Key", "k")]);
+        assert_eq!(keys, [want("Authorization", "Bearer x"), want("X-Api-Key", "k"), want("X-Token", "7")]);
         let name = |url: &str| found(url).remove(0).name();
         assert_eq!(name("https://a.example/mcp"), name("https://a.example/other"));
         assert_ne!(name("https://a.example/mcp"), name("https://b.example/mcp"));

@@ -5,6 +5,7 @@ use contract::{AppError, ErrorCode, Json};
 use engine::probe::{Called, Probe, Question, Terminal};
 use serde_json::json;
 use std::io::{BufRead, IsTerminal};
+use std::path::Path;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -14,8 +15,13 @@ pub(crate) async fn run(
     tool: &str,
     arguments: &str,
     seconds: u64,
+    answers: Option<&Path>,
     as_json: bool,
 ) -> u8 {
+    let answers = match answers.map(read_answers).transpose() {
+        Ok(answers) => answers.unwrap_or_default(),
+        Err(why) => return refuse(&why, as_json, server, tool),
+    };
     let arguments = match serde_json::from_str::<Json>(arguments) {
         Ok(arguments @ Json::Object(_)) => arguments,
         Ok(_) => return refuse("they are JSON, and no object", as_json, server, tool),
@@ -29,7 +35,7 @@ pub(crate) async fn run(
         }
     });
     let limit = Duration::from_secs(seconds);
-    match probe.call(server, tool, arguments, limit, &Keyboard, cancel).await {
+    match probe.call(server, tool, arguments, limit, answers, &Keyboard, cancel).await {
         Ok(called) => finish(&called, server, tool, as_json),
         Err(error) => {
             if as_json {
@@ -43,6 +49,12 @@ pub(crate) async fn run(
             }
         }
     }
+}
+
+/// A JSON list of answers.
+fn read_answers(file: &Path) -> Result<Vec<Json>, String> {
+    let bytes = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 fn refuse(cause: &str, as_json: bool, server: &str, tool: &str) -> u8 {
@@ -117,6 +129,9 @@ impl Terminal for Keyboard {
         let asked = match question {
             Question::Launch { server, command } => {
                 format!("Start {server} on this computer?\n  {}", visible(&command.join(" ")))
+            }
+            Question::Connect { server, url } => {
+                format!("Connect {server} to this address?\n  {}", visible(url))
             }
             Question::Call { server, tool, arguments, level } => {
                 format!("Let {server} do {tool} ({level:?})?\n  {}", visible(&arguments.to_string()))

@@ -1,8 +1,9 @@
 //! `doctor`: how every connection is, in words or as one JSON document.
 
 use crate::words;
-use contract::Json;
+use contract::{ErrorCode, Json};
 use engine::probe::{Found, FoundState, Probe};
+use mcp::{Era, Transport};
 use serde_json::json;
 use std::time::Duration;
 
@@ -39,20 +40,28 @@ fn document(found: &Found) -> Json {
         FoundState::Off => json!({ "warnings": left_out.collect::<Vec<_>>() }),
         FoundState::Failed(error) => {
             let warnings: Vec<Json> = left_out.collect();
-            json!({ "status": "failed", "warnings": warnings, "error": words::json(error) })
+            let status = if error.code == ErrorCode::ServerSignIn { "sign-in" } else { "failed" };
+            json!({ "status": status, "warnings": warnings, "error": words::json(error) })
         }
-        FoundState::Ready { info, tools, skipped, warnings } => {
+        FoundState::Ready { info, catalog } => {
             let tools: Vec<Json> =
-                tools.iter().map(|tool| json!({ "name": tool.name, "title": tool.title })).collect();
-            let skipped: Vec<Json> = skipped
+                catalog.tools.iter().map(|tool| json!({ "name": tool.name, "title": tool.title })).collect();
+            let prompts: Vec<Json> = catalog.prompts.iter().map(|p| json!({ "name": p.name })).collect();
+            let resources: Vec<Json> = catalog.resources.iter().map(|r| json!({ "uri": r.uri })).collect();
+            let templates: Vec<Json> =
+                catalog.templates.iter().map(|t| json!({ "uriTemplate": t.uri_template })).collect();
+            let skipped: Vec<Json> = catalog
+                .skipped
                 .iter()
                 .map(|s| json!({ "kind": s.kind, "name": s.name, "reason": s.reason }))
                 .collect();
             let warnings: Vec<Json> =
-                left_out.chain(warnings.iter().map(|w| words::warning(&w.code, &w.text))).collect();
+                left_out.chain(catalog.warnings.iter().map(|w| words::warning(&w.code, &w.text))).collect();
             json!({
-                "status": "ready", "transport": "stdio", "era": "legacy", "revision": info.revision,
-                "capabilities": info.capabilities, "tools": tools, "skipped": skipped, "warnings": warnings
+                "status": "ready", "transport": transport(info.transport), "era": era(info.era),
+                "revision": info.revision, "capabilities": info.capabilities, "tools": tools,
+                "prompts": prompts, "resources": resources, "templates": templates,
+                "skipped": skipped, "warnings": warnings
             })
         }
     };
@@ -84,24 +93,43 @@ fn state(found: &Found) {
                 cause.lines().for_each(|line| words::say(&format!("    {line}")));
             }
         }
-        FoundState::Ready { info, tools, skipped, warnings } => {
+        FoundState::Ready { info, catalog } => {
             let version = info.version.as_deref().unwrap_or("");
             words::say(&format!(
-                "{}: ready in {ms} ms, {} {version}, revision {}, {} tools",
+                "{}: ready in {ms} ms, {} {version}, {} {}, {} tools, {} prompts, {} resources, {} templates",
                 found.id,
                 info.name,
+                transport(info.transport),
                 info.revision,
-                tools.len()
+                catalog.tools.len(),
+                catalog.prompts.len(),
+                catalog.resources.len(),
+                catalog.templates.len(),
             ));
-            for tool in tools {
+            for tool in &catalog.tools {
                 words::say(&format!("    {}", tool.name));
             }
-            for skipped in skipped {
+            for skipped in &catalog.skipped {
                 words::say(&format!("    left out: {} {:?}: {}", skipped.kind, skipped.name, skipped.reason));
             }
-            for warning in warnings {
+            for warning in &catalog.warnings {
                 words::say(&format!("    note: {} [{}]", warning.text, warning.code));
             }
         }
+    }
+}
+
+fn transport(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Stdio => "stdio",
+        Transport::Http => "http",
+        Transport::Sse => "sse",
+    }
+}
+
+fn era(era: Era) -> &'static str {
+    match era {
+        Era::Legacy => "legacy",
+        Era::Modern => "modern",
     }
 }

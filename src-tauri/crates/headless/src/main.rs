@@ -4,6 +4,7 @@
 //! Exit codes: 0 done, 1 it failed, 2 the arguments or the file make no sense.
 
 mod call;
+mod conformance;
 mod doctor;
 mod journal;
 mod serve;
@@ -69,6 +70,14 @@ enum Verb {
         /// Seconds from sending.
         #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
         timeout: u64,
+        /// A JSON list of answers to what the server asks, used in order.
+        #[arg(long)]
+        answers: Option<PathBuf>,
+    },
+    /// The client that the official MCP conformance suite starts; its scenario is named by the environment.
+    Conformance {
+        /// The suite's server.
+        url: String,
     },
 }
 
@@ -105,9 +114,11 @@ fn main() -> ExitCode {
             Verb::Doctor { config, json, timeout, yes } => {
                 doctor::run(&probe(config, yes), timeout, json).await
             }
-            Verb::Call { server, tool, arguments, config, json, yes, timeout } => {
-                call::run(&probe(config, yes), &server, &tool, &arguments, timeout, json).await
+            Verb::Call { server, tool, arguments, config, json, yes, timeout, answers } => {
+                let probe = probe(config, yes);
+                call::run(&probe, &server, &tool, &arguments, timeout, answers.as_deref(), json).await
             }
+            Verb::Conformance { url } => conformance::run(&url).await,
         }
     });
     // A blocked read of the terminal must not hold up the end.

@@ -23,8 +23,24 @@ pub struct CallContext {
     pub idle: Duration,
     /// The hard maximum, progress or not.
     pub total: Duration,
-    /// Further `_meta` entries. `progressToken` is ours.
+    /// Further `_meta` entries. `progressToken` and what the protocol reserves are ours.
     pub meta: Option<Map<String, Value>>,
+    /// Told when the server answers with a task instead of a result, and of each change of it. A task that was told
+    /// of can be taken up again by [`crate::Link::resume`], also after a restart of the app.
+    pub task: Option<mpsc::UnboundedSender<TaskNote>>,
+}
+
+/// A task at the server (2025-11-25, basic/utilities/tasks; extension `io.modelcontextprotocol/tasks`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskNote {
+    /// The server's; to be treated as a secret in logs.
+    pub id: String,
+    /// `working`, `input_required`, `completed`, `failed` or `cancelled`; anything else as sent.
+    pub status: String,
+    /// The server's words.
+    pub message: Option<String>,
+    /// For how long after its making the server promises to keep it, in milliseconds.
+    pub ttl_ms: Option<u64>,
 }
 
 impl Default for CallContext {
@@ -38,6 +54,7 @@ impl Default for CallContext {
             idle: limits.idle,
             total: limits.total,
             meta: None,
+            task: None,
         }
     }
 }
@@ -156,14 +173,21 @@ impl Clock {
     }
 }
 
-/// Progress on its way from the reader to the waiting caller. Bounded: a flood keeps the newest.
+/// Progress on its way from the reader to the waiting caller, made presentable as it comes: rising, finite, within its
+/// total. Bounded: only of a flood of thousands that nobody takes is the oldest lost.
 #[derive(Default)]
 pub(crate) struct ProgressQueue {
-    queue: Mutex<VecDeque<RawProgress>>,
+    state: Mutex<Queued>,
     pub(crate) arrived: Notify,
 }
 
-/// As sent, checked by [`Bar`] only.
+#[derive(Default)]
+struct Queued {
+    waiting: VecDeque<Progress>,
+    last: Option<Progress>,
+}
+
+/// As sent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RawProgress {
     pub(crate) value: Option<f64>,
@@ -171,44 +195,81 @@ pub(crate) struct RawProgress {
     pub(crate) message: Option<String>,
 }
 
-const QUEUED: usize = 64;
+const QUEUED: usize = 10_000;
 
 impl ProgressQueue {
+    /// Any notice is a sign of life, also one that shows nothing new.
     pub(crate) fn push(&self, progress: RawProgress) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        if queue.len() >= QUEUED {
-            queue.pop_front();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(next) = advance(state.last.as_ref(), progress) {
+            if state.waiting.len() >= QUEUED {
+                state.waiting.pop_front();
+            }
+            state.last = Some(next.clone());
+            state.waiting.push_back(next);
         }
-        queue.push_back(progress);
-        drop(queue);
+        drop(state);
         self.arrived.notify_one();
     }
 
-    pub(crate) fn take(&self) -> VecDeque<RawProgress> {
-        std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn take(&self) -> VecDeque<Progress> {
+        std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).waiting)
     }
 }
 
-/// Makes progress presentable: rising, finite, within its total.
-#[derive(Default)]
-pub(crate) struct Bar {
-    last: Option<Progress>,
+/// What to show, or nothing when it would change nothing. A total, once known, stays.
+fn advance(last: Option<&Progress>, raw: RawProgress) -> Option<Progress> {
+    let before = last.map_or(0.0, |last| last.value);
+    let total = raw
+        .total
+        .filter(|total| total.is_finite() && *total > 0.0)
+        .or_else(|| last.and_then(|last| last.total));
+    let mut value = raw.value.filter(|value| value.is_finite()).unwrap_or(before).max(before);
+    if let Some(total) = total {
+        value = value.min(total);
+    }
+    let message = raw.message.or_else(|| last.and_then(|last| last.message.clone()));
+    let next = Progress { value, total, message };
+    (last != Some(&next)).then_some(next)
 }
 
-impl Bar {
-    /// What to show, or nothing when it would change nothing.
-    pub(crate) fn advance(&mut self, raw: RawProgress) -> Option<Progress> {
-        let before = self.last.as_ref().map_or(0.0, |last| last.value);
-        let total = raw.total.filter(|total| total.is_finite() && *total > 0.0);
-        let mut value = raw.value.filter(|value| value.is_finite()).unwrap_or(before).max(before);
-        if let Some(total) = total {
-            value = value.min(total);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(notices: &[(f64, Option<f64>, Option<&str>)]) -> Vec<(f64, Option<f64>, Option<String>)> {
+        let queue = ProgressQueue::default();
+        for (value, total, message) in notices {
+            queue.push(RawProgress {
+                value: Some(*value),
+                total: *total,
+                message: message.map(str::to_owned),
+            });
         }
-        let next = Progress { value, total, message: raw.message };
-        if self.last.as_ref() == Some(&next) {
-            return None;
-        }
-        self.last = Some(next.clone());
-        Some(next)
+        queue.take().into_iter().map(|p| (p.value, p.total, p.message)).collect()
+    }
+
+    #[test]
+    fn what_rises_is_shown_in_order_and_what_does_not_is_left_out() {
+        assert_eq!(
+            shown(&[
+                (1.0, None, None),
+                (2.0, Some(3.0), None),
+                (2.0, None, None),
+                (5.0, Some(3.0), None),
+                (1.0, None, None)
+            ]),
+            [(1.0, None, None), (2.0, Some(3.0), None), (3.0, Some(3.0), None)]
+        );
+        assert_eq!(
+            shown(&[(f64::NAN, Some(0.0), Some("hm")), (-1.0, None, None)]),
+            [(0.0, None, Some("hm".to_owned()))]
+        );
+    }
+
+    #[test]
+    fn a_storm_loses_nothing() {
+        let storm: Vec<_> = (0..5_000).map(|n| (f64::from(n), Some(5_000.0), None)).collect();
+        assert_eq!(shown(&storm).len(), 5_000);
     }
 }

@@ -37,6 +37,50 @@ pub enum McpError {
     /// No revision in common; `offered` is what the server wants to speak.
     #[error("speaks revision {offered:?}, which this app does not")]
     Version { offered: String },
+    /// The address cannot be reached: no such host, refused, no route, cut.
+    #[error("cannot reach the address: {0}")]
+    Unreachable(String),
+    /// The connection was not trusted: its certificate, or that of a proxy in between.
+    #[error("the connection is not trusted: {0}")]
+    Untrusted(String),
+    /// The address answered with an HTTP status that says no; `text` is the beginning of what it said.
+    #[error("HTTP {status}: {text}")]
+    Http {
+        status: u16,
+        text: String,
+        /// When it asks to be left alone for a while (RFC 9110 section 10.2.3).
+        retry_after: Option<u64>,
+    },
+    /// The address wants a sign-in first; `challenge` is its `WWW-Authenticate` (RFC 9110 section 11.6.1).
+    #[error("a sign-in is needed (HTTP {status})")]
+    SignIn { status: u16, challenge: Option<String> },
+    /// The address sends us elsewhere, which is not followed: another origin would see what was meant for this one.
+    #[error("redirected to {to}")]
+    Redirected { to: String },
+    /// Something answered, but no MCP server: a sign-in page of a network, a web site.
+    #[error("no MCP server answers there: {0}")]
+    NotMcp(String),
+    /// The connection broke before the answer came. Whether the server did what was asked is unknown.
+    #[error("the connection broke before the answer came")]
+    Broken,
+    /// The server forgot the session twice in a row.
+    #[error("the session ended: {0}")]
+    SessionLost(String),
+    /// The server does not offer this.
+    #[error("not offered: {0}")]
+    NotOffered(String),
+    /// A skill, or a file of it, is not what the server listed.
+    #[error("the skill cannot be used: {0}")]
+    Skill(crate::skills::SkillFault),
+    /// The server wants a capability that we did not declare (code -32021); as sent.
+    #[error("needs what is not declared: {0}")]
+    NeedsCapability(Value),
+    /// The server went on asking instead of answering.
+    #[error("asked {rounds} times without coming to an answer")]
+    TooManyRounds { rounds: usize },
+    /// It failed several times in a row and is left alone for a while.
+    #[error("resting for {seconds} s after failing again and again")]
+    Resting { seconds: u64 },
     /// Still starting.
     #[error("not ready yet")]
     NotReady,
@@ -52,4 +96,39 @@ pub enum McpError {
     /// The link was closed by us.
     #[error("closed")]
     Closed,
+}
+
+impl McpError {
+    /// Whether the same request may work later although nothing was changed: the server was not there, was busy, or
+    /// went away. Says nothing about whether it was carried out.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Exited { .. }
+            | Self::NoAnswer { .. }
+            | Self::Unreachable(_)
+            | Self::Broken
+            | Self::SessionLost(_)
+            | Self::NotReady
+            | Self::Resting { .. } => true,
+            Self::Http { status, .. } => matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504),
+            Self::ProgramMissing { .. }
+            | Self::Spawn(_)
+            | Self::Garbage(_)
+            | Self::TooLarge { .. }
+            | Self::Refused { .. }
+            | Self::Version { .. }
+            | Self::Untrusted(_)
+            | Self::SignIn { .. }
+            | Self::Redirected { .. }
+            | Self::NotMcp(_)
+            | Self::NotOffered(_)
+            | Self::Skill(_)
+            | Self::NeedsCapability(_)
+            | Self::TooManyRounds { .. }
+            | Self::ToolUnknown
+            | Self::Timeout { .. }
+            | Self::Cancelled
+            | Self::Closed => false,
+        }
+    }
 }

@@ -11,36 +11,57 @@ mod arguments;
 mod call;
 mod catalog;
 mod config;
+mod era;
 mod error;
+mod handshake;
 mod headers;
+mod health;
 mod inbound;
+mod legacy;
 mod link;
+mod listen;
 mod log;
 mod mask;
+mod modern;
 mod names;
+mod offers;
 #[doc(hidden)]
 pub mod parts;
 mod process;
 mod program;
 mod result;
+mod rounds;
 mod schema;
 mod session;
 mod skills;
 mod sse;
+mod tasks;
 mod template;
 mod transport;
 mod uri;
 mod wire;
+mod wirelog;
 
 pub use arguments::{check_arguments, repair_arguments};
-pub use call::{CallContext, PauseGuard, PauseSwitch, Progress};
-pub use catalog::{Annotations, Catalog, Skipped, Tool, Warning};
-pub use config::{Endpoint, Limits, ServerConfig, StdioConfig};
+pub use call::{CallContext, PauseGuard, PauseSwitch, Progress, TaskNote};
+pub use catalog::{
+    Annotations, Catalog, Icon, Prompt, PromptArgument, Resource, ResourceTemplate, Skipped, TaskSupport,
+    Tool, Warning,
+};
+pub use config::{Endpoint, Era, EraChoice, HttpConfig, Known, Limits, ServerConfig, StdioConfig};
 pub use error::McpError;
-pub use inbound::{CallOrigin, HostServices, Origin, Root};
-pub use link::{Link, LinkState, ServerInfo};
+pub use inbound::{
+    CallOrigin, Declared, Declined, ElicitReply, ElicitRequest, HostServices, ModelPreferences, Origin, Root,
+    SampleReply, SampleRequest, form_defaults,
+};
+pub use link::{Link, LinkState, ServerInfo, Transport};
 pub use log::{LogEntry, LogSource};
 pub use names::ToolNames;
+pub use offers::{Completion, CompletionRef, PromptMessage, PromptResult, ResourceBody, ResourceContent};
 pub use program::find_program;
 pub use result::{CallResult, Part};
+pub use session::ServerEvent;
+pub use skills::{Skill, SkillFault, SkillFile, SkillFiles};
+pub use template::{TemplateValue, UriTemplate};
 pub use uri::file_uri;
+pub use wirelog::WireEntry;

@@ -1,31 +1,36 @@
-//! One server, from its start to its end.
+//! One server, from its first start to its end, over as many runs as it takes.
+
+mod keep;
+mod run;
 
 use crate::call::CallContext;
-use crate::catalog::{self, Catalog, Loaded, Warning};
-use crate::config::{Endpoint, Limits, ServerConfig};
+use crate::catalog::{Catalog, Loaded, TaskSupport, Warning};
+use crate::config::{Era, Known, Limits, ServerConfig};
 use crate::error::McpError;
 use crate::inbound::HostServices;
-use crate::log::{LogEntry, LogSource, ServerLog};
+use crate::log::{LogEntry, ServerLog};
 use crate::mask::Mask;
-use crate::process::Tree;
+use crate::offers::{Completion, CompletionRef, PromptResult, ResourceContent};
 use crate::result::{self, CallResult};
-use crate::session::Session;
-use crate::transport::stdio::{self, Pipe};
-use serde_json::{Map, Value};
+use crate::rounds::Request;
+use crate::session::{Parts, ServerEvent, Session};
+use crate::skills::{self, Skill};
+use crate::transport::{Head, Outgoing};
+use crate::wirelog::{WireEntry, WireLog};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::watch;
+use tokio::sync::{Notify, broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tokio_util::task::AbortOnDropHandle;
 
-/// How long a server that has closed its output may take to end, so that its exit code can be told.
-const WINDING_DOWN: Duration = Duration::from_millis(1_000);
-/// How long what a server wrote last may take to arrive once it has ended.
-const LAST_WORDS: Duration = Duration::from_millis(300);
-/// The longest wait between two refreshes of a list whose server announces changes without end.
-const SLOWEST_REFRESH: Duration = Duration::from_secs(30);
+/// How long a call that may be made again waits for a server that went away to come back.
+const COMES_BACK: Duration = Duration::from_secs(20);
+/// The longest time a server may ask us to wait before the one further try.
+const LONGEST_RETRY_AFTER: u64 = 30;
+/// Events kept for a listener that is slow.
+const EVENTS: usize = 256;
 
 /// One server. Clones share it; when the last one is dropped the server is ended, tree and all.
 #[derive(Clone)]
@@ -41,10 +46,25 @@ pub enum LinkState {
     Starting,
     /// In use. Sent again when the catalog has changed.
     Ready(Arc<ServerInfo>),
-    /// It could not be started, or ended by itself. A link does not start again; open another.
+    /// It failed and will be tried again; sooner with [`Link::revive`].
+    Waiting {
+        error: McpError,
+        again_in: Duration,
+    },
+    /// It failed in a way that trying again would not mend. [`Link::revive`] tries all the same.
     Failed(McpError),
     /// Ended by us.
     Closed,
+}
+
+/// How a server is reached, as it turned out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    Stdio,
+    /// Streamable HTTP.
+    Http,
+    /// HTTP+SSE (2024-11-05).
+    Sse,
 }
 
 /// What a server says of itself. For display only: none of it is proof of anything.
@@ -58,10 +78,19 @@ pub struct ServerInfo {
     pub instructions: Option<String>,
     /// The revision agreed on.
     pub revision: String,
+    pub era: Era,
+    pub transport: Transport,
     /// As sent; null when left out.
     pub capabilities: Value,
     /// From the start to the first catalog.
     pub connected_ms: u64,
+}
+
+impl ServerInfo {
+    /// What to remember for the next start.
+    pub fn known(&self) -> Known {
+        Known { era: self.era, sse: self.transport == Transport::Sse }
+    }
 }
 
 struct Shared {
@@ -69,71 +98,61 @@ struct Shared {
     state: watch::Sender<LinkState>,
     live: Mutex<Live>,
     log: Arc<ServerLog>,
+    wire: Arc<WireLog>,
+    host: Arc<dyn HostServices>,
+    limits: Limits,
+    events: broadcast::Sender<ServerEvent>,
+    /// Resources somebody wants to be told of; they outlive a run.
+    wanted: watch::Sender<BTreeSet<String>>,
+    log_level: Mutex<Option<String>>,
+    /// What the last run that came into use found out.
+    known: Mutex<Option<Known>>,
+    revive: Notify,
     stop: CancellationToken,
     done: CancellationToken,
 }
 
+/// What is in use now.
 #[derive(Clone, Default)]
 struct Live {
-    session: Option<Arc<Session>>,
-    loaded: Arc<Loaded>,
-}
-
-/// Why a link ended.
-enum End {
-    Closed,
-    Failed(McpError),
-    /// The program ended, or stopped talking for good.
-    Exited(Option<i32>),
+    run: Option<Arc<run::Run>>,
+    loaded: Loaded,
+    /// Since when this run is in use.
+    since: Option<Instant>,
 }
 
 impl Link {
     /// Starts the server in the background; [`Link::watch`] tells how it goes. Must be called within a tokio
     /// runtime.
     pub fn open(config: ServerConfig, host: Arc<dyn HostServices>, limits: Limits) -> Self {
-        let Endpoint::Stdio(stdio) = config.endpoint;
-        let mask = Mask::new(stdio.env.iter().map(|(_, value)| value.as_str()));
-        let shared = Arc::new(Shared::new(config.id, mask));
-        let link = Self::held_by(&shared);
+        let link = Self::held_by(&Arc::new(Shared::new(&config, host, limits)));
+        let shared = link.shared.clone();
         tokio::spawn(async move {
-            let started = Instant::now();
-            let file = stdio.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            shared.log.add(LogSource::App, &format!("starting {file}"));
-            match Tree::spawn(&stdio) {
-                Ok((tree, streams)) => {
-                    let stderr = {
-                        let log = shared.log.clone();
-                        AbortOnDropHandle::new(tokio::spawn(async move {
-                            stdio::read_stderr(streams.stderr, &log).await;
-                        }))
-                    };
-                    shared
-                        .keep(started, host, limits, streams.stdin, streams.stdout, Some((tree, stderr)))
-                        .await;
-                }
-                Err(error) => {
-                    shared.log.add(LogSource::App, &error.to_string());
-                    shared.state.send_replace(LinkState::Failed(error));
-                }
-            }
+            shared.keep(config).await;
             shared.done.cancel();
         });
         link
     }
 
-    /// A link over any pair of streams, without a process.
+    /// A link over any pair of streams, without a process; it ends with them. The server is of the handshake era.
     #[cfg(test)]
     pub(crate) fn over(
-        id: &str,
-        to: impl AsyncWrite + Send + 'static,
-        from: impl AsyncRead + Unpin + Send + 'static,
+        to: impl tokio::io::AsyncWrite + Send + 'static,
+        from: impl tokio::io::AsyncRead + Unpin + Send + 'static,
         host: Arc<dyn HostServices>,
         limits: Limits,
+        era: crate::config::EraChoice,
     ) -> Self {
-        let shared = Arc::new(Shared::new(id.to_owned(), Mask::default()));
-        let link = Self::held_by(&shared);
+        let stdio = crate::config::StdioConfig { program: "s".into(), args: vec![], cwd: None, env: vec![] };
+        let config = ServerConfig { era, ..ServerConfig::new("s", crate::config::Endpoint::Stdio(stdio)) };
+        let link = Self::held_by(&Arc::new(Shared::new(&config, host, limits)));
+        let shared = link.shared.clone();
         tokio::spawn(async move {
-            shared.keep(Instant::now(), host, limits, to, from, None).await;
+            let end = shared.run_streams(Instant::now(), to, from, None, &config).await;
+            shared.state.send_replace(match end {
+                keep::End::Closed => LinkState::Closed,
+                keep::End::Failed { error, .. } => LinkState::Failed(error),
+            });
             shared.done.cancel();
         });
         link
@@ -148,13 +167,28 @@ impl Link {
         self.shared.state.subscribe()
     }
 
-    /// What the server offers; empty until it is ready.
+    /// What the server says by itself. A listener that is too slow misses the oldest.
+    pub fn events(&self) -> broadcast::Receiver<ServerEvent> {
+        self.shared.events.subscribe()
+    }
+
+    /// What the server offers; empty until it is ready. When its time is up it is asked for anew in the background
+    /// (2026-07-28, server/utilities/caching).
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.shared.live().loaded.catalog.clone()
+        let live = self.shared.live();
+        if let (Some(run), Some(until)) = (&live.run, live.loaded.fresh_until)
+            && Instant::now() >= until
+        {
+            run.session.changes.lists.notify_one();
+        }
+        live.loaded.catalog
     }
 
     /// Calls a tool. Null arguments are sent as an empty object. Neither consent nor the arguments' fit is checked
-    /// here. Dropping the future cancels the call at the server.
+    /// here. Whatever the server wants to know meanwhile is asked of the host; a task is followed to its result.
+    /// Dropping the future cancels the call at the server.
+    ///
+    /// A call that was lost on the way is made again once, when the tool says of itself that this does no harm.
     ///
     /// # Errors
     /// [`McpError::NotReady`] and [`McpError::ToolUnknown`] before anything is sent; else how the call ended. A tool
@@ -165,18 +199,65 @@ impl Link {
         arguments: Value,
         call: CallContext,
     ) -> Result<CallResult, McpError> {
-        let Live { session, loaded } = self.shared.live();
-        let Some(session) = session else {
-            return Err(match &*self.shared.state.borrow() {
-                LinkState::Failed(error) => error.clone(),
-                LinkState::Closed => McpError::Closed,
-                LinkState::Starting | LinkState::Ready(_) => McpError::NotReady,
-            });
-        };
-        let Some(checker) = loaded.tools.get(tool) else { return Err(McpError::ToolUnknown) };
         let arguments = if arguments.is_null() { Value::Object(Map::new()) } else { arguments };
-        let mut result = result::read(session.call(tool, &arguments, &call).await?);
-        if let (Some(checker), false) = (checker, result.is_error) {
+        let first = self.call_once(tool, &arguments, &call).await;
+        let Err(error) = &first else { return first };
+        let repeatable = self.shared.live().loaded.tools.get(tool).is_some_and(|known| known.repeatable);
+        let wait = match error {
+            // The parameters were mirrored by an old definition (2026-07-28, basic/transports): look again, then try.
+            McpError::Refused { code: crate::modern::HEADER_MISMATCH, .. } => {
+                self.reload().await;
+                Duration::ZERO
+            }
+            McpError::Http { status: 429 | 503, retry_after: Some(seconds), .. }
+                if repeatable && *seconds <= LONGEST_RETRY_AFTER =>
+            {
+                Duration::from_secs(*seconds)
+            }
+            McpError::Exited { .. } | McpError::Broken | McpError::Unreachable(_) if repeatable => {
+                Duration::ZERO
+            }
+            _ => return first,
+        };
+        tokio::select! {
+            biased;
+            () = call.cancel.cancelled() => return Err(McpError::Cancelled),
+            () = self.shared.stop.cancelled() => return first,
+            () = async {
+                tokio::time::sleep(wait).await;
+                self.back(COMES_BACK).await;
+            } => {}
+        }
+        match self.call_once(tool, &arguments, &call).await {
+            Err(McpError::NotReady | McpError::ToolUnknown) => first,
+            second => second,
+        }
+    }
+
+    async fn call_once(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        call: &CallContext,
+    ) -> Result<CallResult, McpError> {
+        let live = self.shared.ready()?;
+        let Some(known) = live.loaded.tools.get(tool) else { return Err(McpError::ToolUnknown) };
+        let name = Value::String(tool.to_owned());
+        let mirrored = known.mirrors.iter().flat_map(|mirror| mirror.headers(arguments)).collect();
+        let head = Arc::new(Head { method: "tools/call".to_owned(), name: Some(tool.to_owned()), mirrored });
+        let speech = live.run.session.speech();
+        let tasks =
+            speech.capabilities.pointer("/tasks/requests/tools/call").is_some_and(|given| !given.is_null());
+        let fields = [("name", &name), ("arguments", arguments)];
+        let request = || Request {
+            head: head.clone(),
+            fields: &fields,
+            as_task: !speech.is_modern() && tasks && known.task == TaskSupport::Required,
+            may_be_task: true,
+        };
+        let answer = live.run.ask(request, call).await?;
+        let mut result = result::read(answer);
+        if let (Some(checker), false) = (&known.output, result.is_error) {
             match &result.structured {
                 Some(structured) => {
                     for finding in checker.findings(structured, 3) {
@@ -191,16 +272,171 @@ impl Link {
         Ok(result)
     }
 
+    /// Takes up a task again that [`CallContext::task`] told of, perhaps in an earlier run of the app.
+    ///
+    /// # Errors
+    /// As [`Link::call`]; a server that has forgotten the task refuses.
+    pub async fn resume(&self, task: &str, call: CallContext) -> Result<CallResult, McpError> {
+        let live = self.shared.ready()?;
+        let mut running = crate::session::Running::new(&call);
+        crate::tasks::resume(&live.run.session, task, &mut running).await.map(result::read)
+    }
+
+    /// Reads a resource; several contents may come of one address.
+    ///
+    /// # Errors
+    /// [`McpError::NotReady`], or how it ended. A resource that is not there is refused with -32602 or -32002.
+    pub async fn read_resource(
+        &self,
+        uri: &str,
+        call: CallContext,
+    ) -> Result<Vec<ResourceContent>, McpError> {
+        let live = self.shared.ready()?;
+        let address = Value::String(uri.to_owned());
+        let head = Head::about("resources/read", uri);
+        let fields = [("uri", &address)];
+        let request = || Request { head: head.clone(), fields: &fields, as_task: false, may_be_task: false };
+        live.run.ask(request, &call).await.map(crate::offers::contents)
+    }
+
+    /// Fills a prompt.
+    ///
+    /// # Errors
+    /// [`McpError::NotReady`], or how it ended.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        call: CallContext,
+    ) -> Result<PromptResult, McpError> {
+        let live = self.shared.ready()?;
+        let (head, arguments) = (Head::about("prompts/get", name), Value::Object(arguments));
+        let name = Value::String(name.to_owned());
+        let fields = [("name", &name), ("arguments", &arguments)];
+        let request = || Request { head: head.clone(), fields: &fields, as_task: false, may_be_task: false };
+        live.run.ask(request, &call).await.map(crate::offers::prompt)
+    }
+
+    /// Suggestions for one argument, given the others chosen so far (2025-06-18). Empty where the server offers none.
+    ///
+    /// # Errors
+    /// [`McpError::NotReady`], or how it ended.
+    pub async fn complete(
+        &self,
+        about: &CompletionRef,
+        argument: &str,
+        value: &str,
+        chosen: Map<String, Value>,
+    ) -> Result<Completion, McpError> {
+        let live = self.shared.ready()?;
+        let session = &live.run.session;
+        let speech = session.speech();
+        // The first revision had the request without a capability for it.
+        if !speech.offers("completions") && speech.revision != "2024-11-05" {
+            return Ok(Completion::default());
+        }
+        let mut params = json!({ "ref": about.wire(), "argument": { "name": argument, "value": value } });
+        if let (true, Value::Object(params)) =
+            (!chosen.is_empty() && speech.revision >= "2025-06-18", &mut params)
+        {
+            params.insert("context".into(), json!({ "arguments": chosen }));
+        }
+        let limit = self.shared.limits.idle.min(Duration::from_secs(10));
+        match session.request(Head::of("completion/complete"), params, limit, true).await {
+            Ok(answer) => Ok(crate::offers::completion(&answer)),
+            Err(McpError::Refused { .. }) => Ok(Completion::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Wants to be told when this resource changes, also after a new start of the server. See [`Link::events`].
+    ///
+    /// # Errors
+    /// [`McpError::NotOffered`] when the server tells no such thing, [`McpError::NotReady`], or its refusal.
+    pub async fn subscribe(&self, uri: &str) -> Result<(), McpError> {
+        let live = self.shared.ready()?;
+        let session = &live.run.session;
+        if !session.speech().offers_in("resources", "subscribe") {
+            return Err(McpError::NotOffered("resources/subscribe".to_owned()));
+        }
+        if !session.speech().is_modern() {
+            let head = Head::about("resources/subscribe", uri);
+            session.request(head, json!({ "uri": uri }), self.shared.limits.idle, true).await?;
+        }
+        self.shared.wanted.send_if_modified(|wanted| wanted.insert(uri.to_owned()));
+        Ok(())
+    }
+
+    /// No longer.
+    pub async fn unsubscribe(&self, uri: &str) {
+        self.shared.wanted.send_if_modified(|wanted| wanted.remove(uri));
+        if let Ok(live) = self.shared.ready()
+            && !live.run.session.speech().is_modern()
+        {
+            let head = Head::about("resources/unsubscribe", uri);
+            drop(live.run.session.request(head, json!({ "uri": uri }), self.shared.limits.idle, true).await);
+        }
+    }
+
+    /// Asks for log messages of at least this level, now and after every new start (spec, server/utilities/logging).
+    ///
+    /// # Errors
+    /// [`McpError::NotOffered`], or the server's refusal.
+    pub async fn set_log_level(&self, level: &str) -> Result<(), McpError> {
+        *self.shared.log_level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level.to_owned());
+        match self.shared.ready() {
+            Ok(live) => live.run.apply_log_level(level).await,
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The skills the server offers (extension `io.modelcontextprotocol/skills`), without any of their files, and how
+    /// many entries could not be used.
+    ///
+    /// # Errors
+    /// [`McpError::NotOffered`], or how asking ended.
+    pub async fn skills(&self) -> Result<(Vec<Skill>, usize), McpError> {
+        let live = self.shared.ready()?;
+        crate::offers::skills(&live.run.session).await
+    }
+
+    /// One file of a skill, checked against what was listed. Asked for only when the skill is used, since a server
+    /// must not learn of interest there is not.
+    ///
+    /// # Errors
+    /// [`McpError::Skill`] when it is not listed or not what was listed: nothing of it may then be used. Else how
+    /// reading ended.
+    pub async fn skill_file(&self, skill: &Skill, uri: &str) -> Result<Vec<u8>, McpError> {
+        skill.allows(uri).map_err(McpError::Skill)?;
+        let contents = self.read_resource(uri, CallContext::default()).await?;
+        let bytes = crate::offers::single_file(uri, contents)?;
+        skills::verify(skill, uri, &bytes).map_err(McpError::Skill)?;
+        Ok(bytes)
+    }
+
     /// Tells the server that its folders have changed; it may then ask for them. Nothing happens unless it is ready.
     pub fn roots_changed(&self) {
-        if let Some(session) = self.shared.live().session {
-            drop(session.notify("notifications/roots/list_changed", None));
+        if let Ok(live) = self.shared.ready() {
+            let session = &live.run.session;
+            if session.declared.roots && !session.speech().is_modern() {
+                drop(session.notify("notifications/roots/list_changed", None));
+            }
         }
+    }
+
+    /// Tries a server that waits or has failed at once.
+    pub fn revive(&self) {
+        self.shared.revive.notify_one();
     }
 
     /// What the server wrote beside its messages: the last 1,000 lines, within 512 KiB.
     pub fn log(&self) -> Vec<LogEntry> {
         self.shared.log.entries()
+    }
+
+    /// The last messages in both directions, secrets masked.
+    pub fn wire_log(&self) -> Vec<WireEntry> {
+        self.shared.wire.entries()
     }
 
     /// How many lines it ever wrote; changes when the log grows.
@@ -214,15 +450,47 @@ impl Link {
         self.shared.stop.cancel();
         self.shared.done.cancelled().await;
     }
+
+    /// Until it is in use again, or will not be, or this long.
+    async fn back(&self, within: Duration) {
+        let mut state = self.watch();
+        let settled =
+            state.wait_for(|state| !matches!(state, LinkState::Starting | LinkState::Waiting { .. }));
+        drop(tokio::time::timeout(within, settled).await);
+    }
+
+    /// Lists everything anew and waits for it.
+    async fn reload(&self) {
+        let Ok(live) = self.shared.ready() else { return };
+        let mut state = self.watch();
+        state.borrow_and_update();
+        live.run.session.changes.lists.notify_one();
+        drop(tokio::time::timeout(self.shared.limits.idle, state.changed()).await);
+    }
+}
+
+/// A run in use, for sure.
+struct ReadyLive {
+    run: Arc<run::Run>,
+    loaded: Loaded,
 }
 
 impl Shared {
-    fn new(id: String, mask: Mask) -> Self {
+    fn new(config: &ServerConfig, host: Arc<dyn HostServices>, limits: Limits) -> Self {
+        let mask = Arc::new(Mask::new(config.secrets()));
         Self {
-            id,
+            id: config.id.clone(),
             state: watch::Sender::new(LinkState::Starting),
             live: Mutex::default(),
-            log: Arc::new(ServerLog::new(mask)),
+            log: Arc::new(ServerLog::new(mask.clone())),
+            wire: Arc::new(WireLog::new(mask)),
+            host,
+            limits,
+            events: broadcast::Sender::new(EVENTS),
+            wanted: watch::Sender::default(),
+            log_level: Mutex::default(),
+            known: Mutex::default(),
+            revive: Notify::new(),
             stop: CancellationToken::new(),
             done: CancellationToken::new(),
         }
@@ -236,148 +504,26 @@ impl Shared {
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = live;
     }
 
-    /// Keeps the connection until it ends, then ends the process.
-    async fn keep(
-        &self,
-        started: Instant,
-        host: Arc<dyn HostServices>,
-        limits: Limits,
-        to: impl AsyncWrite + Send + 'static,
-        from: impl AsyncRead + Unpin + Send + 'static,
-        process: Option<(Tree, AbortOnDropHandle<()>)>,
-    ) {
-        let pipe = Arc::new(Pipe::new(to));
-        let session = Session::new(&self.id, pipe.clone(), self.log.clone(), host, limits.line_bytes);
-        let mut reader = {
-            let session = session.clone();
-            AbortOnDropHandle::new(tokio::spawn(async move {
-                stdio::read_lines(from, limits.line_bytes, session.as_ref()).await;
-            }))
-        };
-        let writer = {
-            let pipe = pipe.clone();
-            AbortOnDropHandle::new(tokio::spawn(async move { pipe.drain().await }))
-        };
-        let (mut tree, mut stderr) = process.unzip();
-
-        let end = tokio::select! {
-            biased;
-            () = self.stop.cancelled() => End::Closed,
-            error = self.serve(&session, &limits, started) => End::Failed(error),
-            code = ended(tree.as_mut(), &mut reader, &pipe) => End::Exited(code),
-        };
-        let error = match end {
-            End::Closed => None,
-            End::Failed(error) => Some(error),
-            End::Exited(code) => {
-                if let Some(stderr) = stderr.as_mut() {
-                    drop(tokio::time::timeout(LAST_WORDS, stderr).await);
-                }
-                let seconds = started.elapsed().as_secs();
-                Some(McpError::Exited { seconds, code, stderr_tail: self.log.tail() })
-            }
-        };
-        self.set_live(Live::default());
-        session.end(error.clone().unwrap_or(McpError::Closed));
-        self.log.add(
-            LogSource::App,
-            &match &error {
-                None => "closed".to_owned(),
-                Some(McpError::Exited { seconds, code: Some(code), .. }) => {
-                    format!("ended after {seconds} s with code {code}")
-                }
-                Some(McpError::Exited { seconds, code: None, .. }) => format!("ended after {seconds} s"),
-                Some(other) => other.to_string(),
-            },
-        );
-        if let Some(error) = error.clone() {
-            self.state.send_replace(LinkState::Failed(error));
-        }
-        // Ending the session has closed the server's input: well-behaved ones go now.
-        if let Some(tree) = tree {
-            tree.end(limits.goodbye).await;
-        }
-        drop((reader, writer, stderr));
-        if error.is_none() {
-            self.state.send_replace(LinkState::Closed);
-        }
+    fn ready(&self) -> Result<ReadyLive, McpError> {
+        let Live { run, loaded, .. } = self.live();
+        run.map(|run| ReadyLive { run, loaded }).ok_or_else(|| match &*self.state.borrow() {
+            LinkState::Failed(error) | LinkState::Waiting { error, .. } => error.clone(),
+            LinkState::Closed => McpError::Closed,
+            LinkState::Starting | LinkState::Ready(_) => McpError::NotReady,
+        })
     }
 
-    /// Handshake, first catalog, refreshes. Returns only when the handshake fails.
-    async fn serve(&self, session: &Arc<Session>, limits: &Limits, started: Instant) -> McpError {
-        let welcome = match session.initialize(limits.handshake).await {
-            Ok(welcome) => welcome,
-            Err(error) => return error,
-        };
-        // Left out altogether may be carelessness; given without tools is an answer (spec, basic/lifecycle).
-        let has_tools = match &welcome.capabilities {
-            Value::Object(given) => {
-                given.get("tools").is_some_and(|tools| !matches!(tools, Value::Null | Value::Bool(false)))
-            }
-            _ => true,
-        };
-        let mut loaded = if has_tools { catalog::load(session, limits).await } else { Loaded::default() };
-        let text = |field: &str| welcome.info.get(field).and_then(Value::as_str).map(str::to_owned);
-        let info = Arc::new(ServerInfo {
-            name: text("name").unwrap_or_else(|| self.id.clone()),
-            title: text("title"),
-            version: text("version"),
-            instructions: welcome.instructions,
-            revision: welcome.revision,
-            capabilities: welcome.capabilities,
-            connected_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        });
-        self.log.add(
-            LogSource::App,
-            &format!("ready: {} {}", info.name, info.version.as_deref().unwrap_or_default()),
-        );
-        let mut wait = limits.debounce;
-        loop {
-            let catalog = loaded.catalog.clone();
-            self.set_live(Live { session: Some(session.clone()), loaded: Arc::new(loaded) });
-            self.state.send_replace(LinkState::Ready(info.clone()));
-            loop {
-                session.tools_changed.notified().await;
-                quiet(session, wait).await;
-                loaded = catalog::load(session, limits).await;
-                if loaded.catalog != catalog {
-                    break;
-                }
-                // Announced for nothing: a server that answers each list with such an announcement must not keep us
-                // busy.
-                wait = (wait * 2).min(SLOWEST_REFRESH);
-            }
-            wait = limits.debounce.max(wait / 2);
-        }
+    fn new_session(&self, out: Arc<dyn Outgoing>) -> Arc<Session> {
+        Session::new(Parts {
+            server: self.id.clone(),
+            out,
+            log: self.log.clone(),
+            wire: self.wire.clone(),
+            host: self.host.clone(),
+            limits: self.limits.clone(),
+            events: self.events.clone(),
+        })
     }
-}
-
-/// Waits until no change has been announced for `wait`, at most ten times that.
-async fn quiet(session: &Session, wait: Duration) {
-    let latest = Instant::now() + wait * 10;
-    while Instant::now() < latest {
-        if tokio::time::timeout(wait, session.tools_changed.notified()).await.is_err() {
-            return;
-        }
-    }
-}
-
-/// Waits until the server is gone: its program has ended, or it has closed its output or its input. What it wrote
-/// before is read to the end. Gives its exit code when it has one.
-async fn ended(tree: Option<&mut Tree>, reader: &mut AbortOnDropHandle<()>, pipe: &Pipe) -> Option<i32> {
-    let Some(tree) = tree else {
-        drop(reader.await);
-        return None;
-    };
-    tokio::select! {
-        code = tree.ended() => {
-            drop(tokio::time::timeout(LAST_WORDS, reader).await);
-            return code;
-        }
-        _ = &mut *reader => {}
-        () = pipe.broken() => {}
-    }
-    tokio::time::timeout(WINDING_DOWN, tree.ended()).await.ok().flatten()
 }
 
 #[cfg(test)]

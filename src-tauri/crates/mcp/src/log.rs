@@ -3,7 +3,7 @@
 use crate::mask::Mask;
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
@@ -42,17 +42,48 @@ pub enum LogSource {
 pub(crate) struct ServerLog {
     kept: Mutex<Kept>,
     count: watch::Sender<u64>,
-    mask: Mask,
+    mask: Arc<Mask>,
 }
 
 #[derive(Default)]
 struct Kept {
     lines: VecDeque<LogEntry>,
     bytes: usize,
+    /// The newest lines of a flood, not made presentable: that is done when somebody looks, since most of a flood is
+    /// thrown away unseen.
+    raw: VecDeque<(i64, LogSource, String, bool)>,
+    raw_bytes: usize,
+    /// Lines of this second that were made presentable as they came.
+    second: i64,
+    done: usize,
+}
+
+/// Lines a second that are made presentable as they come.
+const LINES_A_SECOND: usize = 200;
+
+impl Kept {
+    fn push(&mut self, at_ms: i64, source: LogSource, text: String) {
+        self.bytes += text.len();
+        self.lines.push_back(LogEntry { at_ms, source, text });
+        while self.lines.len() > LINES || self.bytes > BYTES {
+            let Some(oldest) = self.lines.pop_front() else { break };
+            self.bytes = self.bytes.saturating_sub(oldest.text.len());
+        }
+    }
+
+    fn push_raw(&mut self, at_ms: i64, source: LogSource, text: &str, cut: bool) {
+        let short = head(text, LINE_BYTES);
+        self.raw_bytes += short.len();
+        self.raw.push_back((at_ms, source, short.to_owned(), cut || short.len() < text.len()));
+        while self.raw.len() > LINES || self.raw_bytes > BYTES {
+            let Some(oldest) = self.raw.pop_front() else { break };
+            self.raw_bytes = self.raw_bytes.saturating_sub(oldest.2.len());
+        }
+    }
 }
 
 impl ServerLog {
-    pub(crate) fn new(mask: Mask) -> Self {
+    pub(crate) fn new(mask: Arc<Mask>) -> Self {
         Self { kept: Mutex::default(), count: watch::Sender::new(0), mask }
     }
 
@@ -66,19 +97,33 @@ impl ServerLog {
         let at_ms = now_ms();
         let mut added = 0;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.second != at_ms / 1_000 {
+            kept.second = at_ms / 1_000;
+            kept.done = 0;
+            self.settle(&mut kept);
+        }
         for (text, cut) in lines {
-            let text = self.tidy(text, cut);
             added += 1;
-            kept.bytes += text.len();
-            kept.lines.push_back(LogEntry { at_ms, source, text });
-            while kept.lines.len() > LINES || kept.bytes > BYTES {
-                let Some(oldest) = kept.lines.pop_front() else { break };
-                kept.bytes = kept.bytes.saturating_sub(oldest.text.len());
+            if kept.done < LINES_A_SECOND {
+                kept.done += 1;
+                let text = self.tidy(text, cut);
+                kept.push(at_ms, source, text);
+            } else {
+                kept.push_raw(at_ms, source, text, cut);
             }
         }
         drop(kept);
         if added > 0 {
             self.count.send_modify(|count| *count += added);
+        }
+    }
+
+    /// Makes presentable what a flood has left.
+    fn settle(&self, kept: &mut Kept) {
+        kept.raw_bytes = 0;
+        for (at_ms, source, text, cut) in std::mem::take(&mut kept.raw) {
+            let text = self.tidy(&text, cut);
+            kept.push(at_ms, source, text);
         }
     }
 
@@ -101,7 +146,9 @@ impl ServerLog {
     }
 
     pub(crate) fn entries(&self) -> Vec<LogEntry> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).lines.iter().cloned().collect()
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        self.settle(&mut kept);
+        kept.lines.iter().cloned().collect()
     }
 
     pub(crate) fn count(&self) -> watch::Receiver<u64> {
@@ -110,7 +157,8 @@ impl ServerLog {
 
     /// The last lines of stderr; of noise when stderr is empty, since some programs complain there.
     pub(crate) fn tail(&self) -> String {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        self.settle(&mut kept);
         for source in [LogSource::Stderr, LogSource::Noise] {
             let mut lines: Vec<&str> = Vec::new();
             let mut bytes = 0;
@@ -165,7 +213,7 @@ fn without_control(text: &str) -> Cow<'_, str> {
 }
 
 /// Unix milliseconds.
-fn now_ms() -> i64 {
+pub(crate) fn now_ms() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .ok()
@@ -179,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_flood_keeps_the_newest_lines_within_bounds() {
-        let log = ServerLog::new(Mask::default());
+        let log = ServerLog::new(Arc::default());
         let long = "x".repeat(10_000);
         for _ in 0..1_500 {
             log.add(LogSource::Stderr, &long);
@@ -194,7 +242,7 @@ mod tests {
 
     #[test]
     fn lines_are_plain_text_without_secrets() {
-        let log = ServerLog::new(Mask::new(["hunter22"]));
+        let log = ServerLog::new(Arc::new(Mask::new(["hunter22"])));
         log.add(LogSource::Noise, "\u{1b}[32mready\u{1b}[0m\u{7} hunter22");
         assert_eq!(log.entries().first().map(|line| line.text.clone()), Some("ready •••".to_owned()));
         assert_eq!(log.tail(), "ready •••");

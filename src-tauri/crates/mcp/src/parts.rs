@@ -23,9 +23,15 @@ pub enum Line {
 struct Lines(Mutex<Vec<Line>>);
 
 impl Incoming for Lines {
-    fn frame(&self, frame: Frame<'_>) {
+    fn failed(&self, _: u64, _: crate::McpError) {}
+
+    fn waits(&self, _: u64) -> bool {
+        false
+    }
+
+    fn frame(&self, frame: Frame<'_>, _: Option<u64>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(match frame {
-            Frame::Line(line) => Line::Whole(line.to_vec()),
+            Frame::Line(line) | Frame::Whole(line) => Line::Whole(line.to_vec()),
             Frame::Overlong { bytes, head } => Line::Overlong(bytes, head.to_vec()),
             Frame::OverlongEnd { bytes, tail } => Line::OverlongEnd(bytes, tail.to_vec()),
         });
@@ -57,6 +63,7 @@ fn word(read: wire::Read) -> String {
     match read {
         wire::Read::Message(wire::Message::Request { .. }) => "request".to_owned(),
         wire::Read::Message(wire::Message::Notification { .. }) => "notification".to_owned(),
+        wire::Read::Message(wire::Message::Stray) => "stray".to_owned(),
         wire::Read::Message(wire::Message::Reply { id, outcome }) => {
             let end = if outcome.is_ok() { "result" } else { "refusal" };
             id.map_or_else(|| end.to_owned(), |id| format!("{end} {id}"))

@@ -106,7 +106,7 @@ fn text_block(value: Value) -> Value {
     serde_json::json!({ "type": "text", "text": text })
 }
 
-fn part(block: &Value) -> Part {
+pub(crate) fn part(block: &Value) -> Part {
     match block {
         Value::String(text) => Part::Text(text.clone()),
         Value::Object(object) => known_part(object),
@@ -168,7 +168,7 @@ fn sniff(data: &[u8]) -> Option<&'static str> {
 }
 
 /// Base64 with or without padding, line breaks, or a `data:` prefix (RFC 4648, RFC 2397).
-fn decode(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     const EITHER: GeneralPurposeConfig =
         GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     const STANDARD: GeneralPurpose = GeneralPurpose::new(&base64::alphabet::STANDARD, EITHER);

@@ -1,46 +1,78 @@
-//! A conversation with one server in the revisions that begin with a handshake (up to 2025-11-25): requests and
-//! their replies, what the server says by itself, and the end of it all.
+//! A conversation with one server: requests and their replies, what the server says by itself, and the end of it
+//! all. The same for both eras; what differs is in [`crate::legacy`] and [`crate::modern`].
 
-use crate::call::{Bar, CallContext, Clock, ProgressQueue};
+use crate::call::{CallContext, Clock, PauseSwitch, ProgressQueue};
+use crate::config::Limits;
+use crate::era::Speech;
 use crate::error::McpError;
-use crate::inbound::{self, HostServices};
+use crate::inbound::{Declared, HostServices};
 use crate::log::ServerLog;
-use crate::transport::Outgoing;
+use crate::tasks::Received;
+use crate::transport::{Head, OutKind, Outbound, Outgoing};
 use crate::wire;
+use crate::wirelog::WireLog;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, broadcast, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 mod incoming;
 
-/// Newest first; the first is what we offer.
-const REVISIONS: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// One server's session. Shared by the reader, the callers and the keeper of the link.
 pub(crate) struct Session {
-    server: String,
-    out: Arc<dyn Outgoing>,
-    log: Arc<ServerLog>,
-    host: Arc<dyn HostServices>,
+    pub(crate) server: String,
+    pub(crate) out: Arc<dyn Outgoing>,
+    pub(crate) log: Arc<ServerLog>,
+    pub(crate) wire: Arc<WireLog>,
+    pub(crate) host: Arc<dyn HostServices>,
+    pub(crate) declared: Declared,
+    pub(crate) limits: Limits,
+    speech: RwLock<Arc<Speech>>,
     open: Mutex<Open>,
     next: AtomicU64,
     batches: AtomicBool,
     refusals: AtomicU64,
-    /// Rung by `tools/list_changed`.
-    pub(crate) tools_changed: Notify,
     reading: Mutex<Reading>,
-    inbound: Mutex<HashSet<String>>,
+    /// Questions of the server being worked on.
+    inbound: Mutex<HashMap<String, CancellationToken>>,
+    /// Tasks of ours at the server, with the call each belongs to.
+    pub(crate) task_calls: Mutex<HashMap<String, (String, PauseSwitch)>>,
+    /// Tasks the server gave us.
+    pub(crate) received: Received,
     /// Answers being worked out. Cancelled with the session.
-    tasks: TaskTracker,
-    over: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) over: CancellationToken,
+    pub(crate) changes: Changes,
+    heard: Mutex<Instant>,
     this: Weak<Session>,
-    line_bytes: usize,
+}
+
+/// What a server says without being asked.
+pub(crate) struct Changes {
+    /// Rung when a list has changed.
+    pub(crate) lists: Notify,
+    pub(crate) events: broadcast::Sender<ServerEvent>,
+    /// Sessions of the modern era: what the listen stream brings beside changes.
+    pub(crate) listening: Mutex<HashSet<u64>>,
+    /// Rung when such a stream has been acknowledged.
+    pub(crate) acknowledged: Notify,
+}
+
+/// Something a server told, for who is interested.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServerEvent {
+    /// The resource, or one below it, has changed.
+    ResourceUpdated { uri: String },
+    /// What a link sent the person to has been done (2025-11-25, client/elicitation).
+    ElicitationDone { id: String },
+    /// A task's state, as a hint to look; `status` as sent.
+    TaskStatus { id: String, status: String },
 }
 
 /// Requests waiting for their reply.
@@ -54,7 +86,15 @@ struct Open {
 struct Waiting {
     reply: oneshot::Sender<Result<Value, McpError>>,
     /// Of calls only.
-    call: Option<(String, Arc<ProgressQueue>)>,
+    call: Option<Calling>,
+}
+
+/// A call as the reader sees it.
+#[derive(Clone)]
+struct Calling {
+    id: String,
+    progress: Arc<ProgressQueue>,
+    pause: PauseSwitch,
 }
 
 /// What the reader remembers between lines.
@@ -68,118 +108,96 @@ struct Reading {
     overlong_settled: bool,
 }
 
-/// What the handshake told.
-pub(crate) struct Welcome {
-    pub(crate) revision: String,
-    pub(crate) capabilities: Value,
-    pub(crate) info: Value,
-    pub(crate) instructions: Option<String>,
+/// What a session is made of.
+pub(crate) struct Parts {
+    pub(crate) server: String,
+    pub(crate) out: Arc<dyn Outgoing>,
+    pub(crate) log: Arc<ServerLog>,
+    pub(crate) wire: Arc<WireLog>,
+    pub(crate) host: Arc<dyn HostServices>,
+    pub(crate) limits: Limits,
+    pub(crate) events: broadcast::Sender<ServerEvent>,
 }
 
 impl Session {
-    pub(crate) fn new(
-        server: &str,
-        out: Arc<dyn Outgoing>,
-        log: Arc<ServerLog>,
-        host: Arc<dyn HostServices>,
-        line_bytes: usize,
-    ) -> Arc<Self> {
+    pub(crate) fn new(parts: Parts) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
-            server: server.to_owned(),
-            out,
-            log,
-            host,
+            server: parts.server,
+            out: parts.out,
+            log: parts.log,
+            wire: parts.wire,
+            declared: parts.host.declares(),
+            host: parts.host,
+            limits: parts.limits,
+            speech: RwLock::new(Arc::new(Speech::unknown())),
             open: Mutex::default(),
             next: AtomicU64::new(1),
             batches: AtomicBool::new(false),
             refusals: AtomicU64::new(0),
-            tools_changed: Notify::new(),
             reading: Mutex::default(),
             inbound: Mutex::default(),
+            task_calls: Mutex::default(),
+            received: Received::default(),
             tasks: TaskTracker::new(),
             over: CancellationToken::new(),
+            changes: Changes {
+                lists: Notify::new(),
+                events: parts.events,
+                listening: Mutex::default(),
+                acknowledged: Notify::new(),
+            },
+            heard: Mutex::new(Instant::now()),
             this: this.clone(),
-            line_bytes,
         })
     }
 
-    /// Agrees on a revision: offers the newest, takes what the server answers when it is one of ours, and offers
-    /// older ones to a server that refuses instead of answering with its own.
-    pub(crate) async fn initialize(&self, within: Duration) -> Result<Welcome, McpError> {
-        let deadline = Instant::now() + within;
-        let mut refused = None;
-        for offer in REVISIONS {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let params = json!({
-                "protocolVersion": offer,
-                "capabilities": inbound::capabilities(),
-                "clientInfo": { "name": "parley", "title": "Parley", "version": env!("CARGO_PKG_VERSION") },
-            });
-            match self.request("initialize", params, left, false).await {
-                Ok(answer) => return self.welcome(answer),
-                Err(McpError::Refused { code, message, data }) => {
-                    let about =
-                        format!("{message} {}", data.as_ref().map(Value::to_string).unwrap_or_default());
-                    let supported: Vec<&str> = data
-                        .as_ref()
-                        .and_then(|data| data.get("supported"))
-                        .and_then(Value::as_array)
-                        .map(|list| list.iter().filter_map(Value::as_str).collect())
-                        .unwrap_or_default();
-                    if !supported.is_empty() && !supported.iter().any(|name| REVISIONS.contains(name)) {
-                        return Err(McpError::Version { offered: supported.join(", ") });
-                    }
-                    let about_version =
-                        about.to_ascii_lowercase().contains("version") || !supported.is_empty();
-                    refused = Some(McpError::Refused { code, message, data });
-                    if !about_version {
-                        break;
-                    }
-                }
-                Err(McpError::NoAnswer { .. }) => {
-                    return Err(McpError::NoAnswer { seconds: within.as_secs() });
-                }
-                Err(other) => return Err(other),
-            }
-        }
-        Err(refused.unwrap_or(McpError::Version { offered: String::new() }))
+    /// How this session speaks.
+    pub(crate) fn speech(&self) -> Arc<Speech> {
+        self.speech.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn welcome(&self, answer: Value) -> Result<Welcome, McpError> {
-        let Value::Object(mut answer) = answer else {
-            return Err(McpError::Garbage("the answer to initialize is no object".to_owned()));
-        };
-        let revision = match answer.remove("protocolVersion") {
-            Some(Value::String(revision)) => revision,
-            Some(other) => return Err(McpError::Version { offered: self.log.masked(&other.to_string()) }),
-            None => return Err(McpError::Garbage("the answer to initialize names no revision".to_owned())),
-        };
-        if !REVISIONS.contains(&revision.as_str()) {
-            return Err(McpError::Version { offered: revision.chars().take(40).collect() });
-        }
-        self.batches.store(revision == "2025-03-26", Ordering::Relaxed);
-        self.notify("notifications/initialized", None)?;
-        Ok(Welcome {
-            revision,
-            capabilities: answer.remove("capabilities").unwrap_or(Value::Null),
-            info: answer.remove("serverInfo").unwrap_or(Value::Null),
-            instructions: answer.remove("instructions").and_then(|text| text.as_str().map(str::to_owned)),
-        })
+    pub(crate) fn set_speech(&self, speech: Speech) {
+        self.batches.store(speech.revision == "2025-03-26", Ordering::Relaxed);
+        *self.speech.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(speech);
     }
 
     /// Asks and waits, at most `within`. A request given up is cancelled when `cancellable`; `initialize` must not
-    /// be (spec, basic/utilities/cancellation).
+    /// be (spec, basic/utilities/cancellation). `params` is an object. Nothing asked here changes anything at the
+    /// server, so one that is busy is asked again when it says when.
     pub(crate) async fn request(
         &self,
-        method: &str,
-        params: impl Serialize,
+        head: Arc<Head>,
+        params: Value,
         within: Duration,
         cancellable: bool,
     ) -> Result<Value, McpError> {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let begun = Instant::now();
+        match self.request_once(head.clone(), params.clone(), within, cancellable).await {
+            Err(busy @ McpError::Http { status: 429 | 503, retry_after: Some(seconds), .. }) => {
+                let wait = Duration::from_secs(seconds);
+                let Some(left) = within.checked_sub(begun.elapsed() + wait).filter(|left| !left.is_zero())
+                else {
+                    return Err(busy);
+                };
+                tokio::time::sleep(wait).await;
+                self.request_once(head, params, left, cancellable).await
+            }
+            other => other,
+        }
+    }
+
+    async fn request_once(
+        &self,
+        head: Arc<Head>,
+        params: Value,
+        within: Duration,
+        cancellable: bool,
+    ) -> Result<Value, McpError> {
+        let id = self.fresh_id();
         let mut ticket = self.wait_for(id, None)?;
         ticket.cancellable = cancellable;
-        self.post(wire::request(id, method, params))?;
+        let params = self.with_meta(params);
+        self.post(wire::request(id, &head.method, params), OutKind::Request { id, head })?;
         match tokio::time::timeout(within, &mut ticket.reply).await {
             Ok(reply) => ticket.settle(reply),
             Err(_) => {
@@ -189,28 +207,62 @@ impl Session {
         }
     }
 
-    /// Calls a tool and waits: for the reply, the caller's cancel, or a clock.
-    pub(crate) async fn call(
+    /// Asks and does not care about the answer.
+    pub(crate) fn fire(&self, head: Arc<Head>, params: Value) {
+        let id = self.fresh_id();
+        let params = self.with_meta(params);
+        drop(self.post(wire::request(id, &head.method, params), OutKind::Request { id, head }));
+    }
+
+    /// Asks for something that stays open until `until`, or until the reply. `id` is told before it is sent.
+    pub(crate) async fn hold(
         &self,
-        tool: &str,
-        arguments: &Value,
-        context: &CallContext,
+        head: Arc<Head>,
+        params: Value,
+        told: impl FnOnce(u64),
+        until: impl Future<Output = ()>,
+    ) -> Option<Result<Value, McpError>> {
+        let id = self.fresh_id();
+        told(id);
+        let mut ticket = match self.wait_for(id, None) {
+            Ok(ticket) => ticket,
+            Err(error) => return Some(Err(error)),
+        };
+        let params = self.with_meta(params);
+        if let Err(error) = self.post(wire::request(id, &head.method, params), OutKind::Request { id, head })
+        {
+            return Some(Err(error));
+        }
+        tokio::select! {
+            reply = &mut ticket.reply => Some(ticket.settle(reply)),
+            () = until => None,
+        }
+    }
+
+    /// One request with a call's clocks: waits for the reply, the caller's cancel, or a limit. `build` gives the line
+    /// for an id.
+    pub(crate) async fn exchange(
+        &self,
+        head: &Arc<Head>,
+        build: impl FnOnce(u64, &Speech) -> Vec<u8>,
+        running: &mut Running<'_>,
     ) -> Result<Value, McpError> {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let progress = Arc::new(ProgressQueue::default());
-        let mut ticket = self.wait_for(id, Some((context.id.clone(), progress.clone())))?;
-        let params =
-            CallParams { name: tool, arguments, meta: Meta { more: context.meta.as_ref(), token: id } };
-        self.post(wire::request(id, "tools/call", params))?;
+        let context = running.context;
+        let id = self.fresh_id();
+        let progress = running.progress.clone();
+        let calling =
+            Calling { id: context.id.clone(), progress: progress.clone(), pause: context.pause.clone() };
+        let mut ticket = self.wait_for(id, Some(calling))?;
+        let line = build(id, &self.speech());
+        self.post(line, OutKind::Request { id, head: head.clone() })?;
 
         let mut paused = context.pause.subscribe();
-        let start = Instant::now();
-        let held = *paused.borrow_and_update() > 0;
-        let mut clock = Clock::new(context.idle, context.total, start, held);
-        let mut bar = Bar::default();
-        let alarm = tokio::time::sleep_until(clock.deadline().unwrap_or(start));
-        tokio::pin!(alarm);
+        let clock = &mut running.clock;
+        clock.pause(Instant::now(), *paused.borrow_and_update() > 0);
+        // A quick answer needs no timer.
+        let mut alarm = None;
         loop {
+            let deadline = clock.deadline();
             tokio::select! {
                 biased;
                 () = context.cancel.cancelled() => {
@@ -219,33 +271,30 @@ impl Session {
                 }
                 reply = &mut ticket.reply => {
                     // What arrived before the reply is older than it; what comes later finds nobody.
-                    forward(&progress, &mut bar, context);
+                    forward(&progress, context);
                     return ticket.settle(reply);
                 }
                 () = progress.arrived.notified() => {
-                    forward(&progress, &mut bar, context);
+                    forward(&progress, context);
                     clock.heard(Instant::now());
                 }
                 Ok(()) = paused.changed() => {
                     let held = *paused.borrow_and_update() > 0;
                     clock.pause(Instant::now(), held);
                 }
-                () = &mut alarm, if clock.deadline().is_some() => {}
+                () = sleep_until(&mut alarm, deadline), if deadline.is_some() => {}
             }
             // Looked at whatever woke us: progress without a pause must not outrun the total limit.
             if let Some((seconds, hard)) = clock.spent(Instant::now()) {
                 ticket.give_up(if hard { "time limit reached" } else { "no sign of life" });
                 return Err(McpError::Timeout { seconds, hard });
             }
-            if let Some(deadline) = clock.deadline() {
-                alarm.as_mut().reset(deadline);
-            }
         }
     }
 
     /// Says something that gets no reply.
     pub(crate) fn notify(&self, method: &str, params: Option<Value>) -> Result<(), McpError> {
-        self.post(wire::notification(method, params))
+        self.post(wire::notification(method, params), OutKind::Notification)
     }
 
     /// Ends the session: everything waiting fails with `why`, and so does everything asked later. The first reason
@@ -266,16 +315,57 @@ impl Session {
         self.out.close();
     }
 
+    /// Since when nothing has come from the server.
+    pub(crate) fn quiet_since(&self) -> Instant {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether any request waits for its reply.
+    pub(crate) fn busy(&self) -> bool {
+        let listening = self.changes.listening.lock().unwrap_or_else(PoisonError::into_inner).len();
+        self.lock_open().requests.len() > listening
+    }
+
+    /// `params` with what every request of the modern era says.
+    fn with_meta(&self, mut params: Value) -> Value {
+        let speech = self.speech();
+        if let (true, Value::Object(params)) = (speech.is_modern(), &mut params) {
+            let meta = params.entry("_meta").or_insert_with(|| json!({}));
+            if let Value::Object(meta) = meta {
+                for (name, value) in &speech.meta {
+                    meta.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        params
+    }
+
+    /// Itself, for tasks that outlive the borrow.
+    pub(crate) fn arc(&self) -> Option<Arc<Self>> {
+        self.this.upgrade()
+    }
+
+    fn fresh_id(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// A send that finds the pipe closed is not the answer yet: the server is about to be seen to have ended, and
     /// that says more.
-    fn post(&self, line: Vec<u8>) -> Result<(), McpError> {
-        match self.out.send(line) {
+    fn post(&self, line: Vec<u8>, kind: OutKind) -> Result<(), McpError> {
+        self.wire.add(true, &line);
+        match self.hand_over(line, kind) {
             Ok(()) | Err(McpError::Closed) => Ok(()),
             Err(other) => Err(other),
         }
     }
 
-    fn wait_for(&self, id: u64, call: Option<(String, Arc<ProgressQueue>)>) -> Result<Ticket<'_>, McpError> {
+    fn hand_over(&self, line: Vec<u8>, kind: OutKind) -> Result<(), McpError> {
+        let speech = self.speech();
+        let version = speech.settled.then_some(speech.revision);
+        self.out.send(Outbound { line, kind, version, modern: speech.is_modern() })
+    }
+
+    fn wait_for(&self, id: u64, call: Option<Calling>) -> Result<Ticket<'_>, McpError> {
         let (reply, receiver) = oneshot::channel();
         let mut open = self.lock_open();
         if let Some(ended) = &open.ended {
@@ -290,11 +380,78 @@ impl Session {
     }
 }
 
-fn forward(progress: &ProgressQueue, bar: &mut Bar, context: &CallContext) {
-    for raw in progress.take() {
-        if let (Some(progress), Some(to)) = (bar.advance(raw), &context.progress) {
+/// A caller's request over its rounds, polls and retries: one pair of clocks for all of them.
+pub(crate) struct Running<'c> {
+    pub(crate) context: &'c CallContext,
+    pub(crate) clock: Clock,
+    progress: Arc<ProgressQueue>,
+}
+
+impl<'c> Running<'c> {
+    pub(crate) fn new(context: &'c CallContext) -> Self {
+        let held = context.pause.is_held();
+        let clock = Clock::new(context.idle, context.total, Instant::now(), held);
+        Self { context, clock, progress: Arc::default() }
+    }
+
+    /// Stops the clocks: what follows is not the server's time.
+    pub(crate) fn halt(&mut self) {
+        self.clock.pause(Instant::now(), true);
+    }
+
+    /// Lets the clocks go on. What was waited for counts as a sign of life.
+    pub(crate) fn resume(&mut self) {
+        self.clock.heard(Instant::now());
+        self.clock.pause(Instant::now(), self.context.pause.is_held());
+    }
+
+    /// The limit that is reached meanwhile, if any.
+    pub(crate) fn check(&mut self) -> Result<(), McpError> {
+        if self.context.cancel.is_cancelled() {
+            return Err(McpError::Cancelled);
+        }
+        match self.clock.spent(Instant::now()) {
+            Some((seconds, hard)) => Err(McpError::Timeout { seconds, hard }),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits, unless the caller cancels or a limit comes first.
+    pub(crate) async fn sleep(&mut self, wait: Duration) -> Result<(), McpError> {
+        let mut paused = self.context.pause.subscribe();
+        self.clock.pause(Instant::now(), *paused.borrow_and_update() > 0);
+        let end = Instant::now() + wait;
+        while Instant::now() < end {
+            let limit = self.clock.deadline().map_or(end, |deadline| deadline.min(end));
+            tokio::select! {
+                () = self.context.cancel.cancelled() => return Err(McpError::Cancelled),
+                Ok(()) = paused.changed() => {
+                    let held = *paused.borrow_and_update() > 0;
+                    self.clock.pause(Instant::now(), held);
+                }
+                () = tokio::time::sleep_until(limit) => {}
+            }
+            self.check()?;
+        }
+        Ok(())
+    }
+}
+
+/// Keeps one timer and moves it: making one for every call costs more than the rest of the wait.
+async fn sleep_until(alarm: &mut Option<std::pin::Pin<Box<tokio::time::Sleep>>>, deadline: Option<Instant>) {
+    let deadline = deadline.unwrap_or_else(Instant::now);
+    let alarm = alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+    if alarm.deadline() != deadline {
+        alarm.as_mut().reset(deadline);
+    }
+    alarm.as_mut().await;
+}
+
+fn forward(progress: &ProgressQueue, context: &CallContext) {
+    for notice in progress.take() {
+        if let Some(to) = &context.progress {
             // Nobody looks any more: fine.
-            drop(to.send(progress));
+            drop(to.send(notice));
         }
     }
 }
@@ -323,7 +480,8 @@ impl Ticket<'_> {
             return;
         }
         let waited = self.session.lock_open().requests.remove(&self.id).is_some();
-        if waited && self.cancellable {
+        let told = self.session.out.abandon(self.id);
+        if waited && self.cancellable && !told {
             let params = json!({ "requestId": self.id, "reason": reason });
             drop(self.session.notify("notifications/cancelled", Some(params)));
         }
@@ -336,29 +494,29 @@ impl Drop for Ticket<'_> {
     }
 }
 
-#[derive(Serialize)]
-struct CallParams<'a> {
-    name: &'a str,
-    arguments: &'a Value,
-    #[serde(rename = "_meta")]
-    meta: Meta<'a>,
-}
-
-/// The caller's `_meta` with our token, which is the request's own id: unique among what is in flight.
-struct Meta<'a> {
-    more: Option<&'a Map<String, Value>>,
-    token: u64,
+/// `_meta` of a request: the caller's, what the era wants, and our token, which is the request's own id: unique
+/// among what is in flight.
+pub(crate) struct Meta<'a> {
+    pub(crate) more: Option<&'a Map<String, Value>>,
+    pub(crate) speech: &'a Speech,
+    /// Absent where the protocol has no progress.
+    pub(crate) token: Option<u64>,
 }
 
 impl Serialize for Meta<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(
-            self.more
-                .into_iter()
-                .flatten()
-                .filter(|(name, _)| *name != "progressToken")
-                .map(|(name, value)| (name.as_str(), value.clone()))
-                .chain(std::iter::once(("progressToken", Value::from(self.token)))),
-        )
+        use serde::ser::SerializeMap as _;
+        let reserved = |name: &str| name == "progressToken" || self.speech.meta.contains_key(name);
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in self.more.into_iter().flatten().filter(|(name, _)| !reserved(name)) {
+            map.serialize_entry(name, value)?;
+        }
+        for (name, value) in &self.speech.meta {
+            map.serialize_entry(name, value)?;
+        }
+        if let Some(token) = self.token {
+            map.serialize_entry("progressToken", &token)?;
+        }
+        map.end()
     }
 }

@@ -38,11 +38,13 @@ pub(crate) enum Message {
         method: String,
         params: Value,
     },
-    /// `id` is absent when missing, null or none of ours.
+    /// `id` is absent when missing or null.
     Reply {
         id: Option<u64>,
         outcome: Result<Value, Refusal>,
     },
+    /// A reply with an id that is none of ours.
+    Stray,
 }
 
 /// A JSON-RPC error object, whatever was in it.
@@ -143,9 +145,11 @@ fn classify_object(mut object: Map<String, Value>) -> Read {
         }
     }
     let reply_to = id.as_ref().and_then(our_id);
+    let stray = reply_to.is_none() && matches!(id, Some(Value::String(_) | Value::Number(_)));
     let refusal = object.remove("error").filter(|error| !error.is_null()).map(refusal);
     let result = object.remove("result");
     match (refusal, result) {
+        (Some(_), _) | (_, Some(_)) if stray => Read::Message(Message::Stray),
         (Some(refusal), _) if marked || id.is_some() => {
             Read::Message(Message::Reply { id: reply_to, outcome: Err(refusal) })
         }

@@ -35,8 +35,10 @@ pub(crate) enum Reach {
     },
     Address {
         url: String,
-        sse: bool,
-        headers: Vec<String>,
+        /// The transport, where the entry names it; else it is found out.
+        sse: Option<bool>,
+        /// With their values as written.
+        headers: Vec<(String, String)>,
     },
     /// It cannot be used, and why, in technical English.
     Unusable(String),
@@ -136,20 +138,21 @@ fn reach(entry: &Map<String, Value>) -> Result<Reach, String> {
     }
     let Some(url) = address(entry) else { return Err("neither \"command\" nor \"url\"".into()) };
     let headers = match entry.get("headers") {
-        Some(Value::Object(headers)) => headers.keys().cloned().collect(),
-        _ => Vec::new(),
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Object(headers)) => headers
+            .iter()
+            .map(|(name, value)| Some((name.clone(), scalar(value)?)))
+            .collect::<Option<_>>()
+            .ok_or("\"headers\" holds something that is no text")?,
+        Some(_) => return Err("\"headers\" is not an object in { }".into()),
     };
-    let sse = entry.get("type").and_then(Value::as_str) == Some("sse");
+    let named = ["type", "transport"].into_iter().find_map(|key| entry.get(key)?.as_str());
+    let sse = match named.map(|name| name.to_ascii_lowercase().replace(['-', '_'], "")).as_deref() {
+        Some("sse") => Some(true),
+        Some("http" | "streamablehttp") => Some(false),
+        _ => None,
+    };
     Ok(Reach::Address { url: url.to_owned(), sse, headers })
-}
-
-/// The headers of a connection that are texts, with their values as written.
-pub(crate) fn headers(file: &Map<String, Value>, id: &ServerId) -> Vec<(String, String)> {
-    let entry =
-        [LIST, "servers"].into_iter().find_map(|key| file.get(key)).and_then(|list| list.get(id.as_str()));
-    let headers = entry.and_then(|entry| entry.get("headers")).and_then(Value::as_object);
-    let texts = headers.into_iter().flatten();
-    texts.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
 }
 
 fn address(entry: &Map<String, Value>) -> Option<&str> {
@@ -212,7 +215,7 @@ mod tests {
         check(json!({}), &[("files", "BuiltIn")]);
         check(
             json!({"mcpServers": {"a": {"url": "https://x"}, "files": {"disabled": true}}}),
-            &[("a", r#"Address { url: "https://x", sse: false, headers: [] }"#), ("files", "BuiltIn off")],
+            &[("a", r#"Address { url: "https://x", sse: None, headers: [] }"#), ("files", "BuiltIn off")],
         );
     }
 

@@ -2,14 +2,13 @@
 
 use super::{Connections, Folders};
 use crate::config::mcp_json::{Entry, Reach};
-use crate::config::placeholders;
-use crate::{error, secrets, variables};
+use crate::{endpoint, error, variables};
 use consent::{About, Cancel, Request, Verdict};
 use contract::{
     Action, AppError, Ask, AskId, AskSubject, ErrorCode, Event, Level, ServerId, ServerStatus, SubjectKind,
     Variable,
 };
-use mcp::{Endpoint, HostServices, Limits, Link, LinkState, ServerConfig, StdioConfig};
+use mcp::{HostServices, Limits, Link, LinkState, ServerConfig};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,8 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 /// How often the UI is told that a log grew.
 const LOG_PACE: Duration = Duration::from_millis(250);
-/// Pauses before a connection of ours that stopped by itself is started again.
-const AGAIN: [Duration; 3] = [Duration::from_millis(200), Duration::from_secs(2), Duration::from_secs(10)];
 
 impl Connections {
     /// Runs until `life` ends or the connection fails for good.
@@ -39,20 +36,10 @@ impl Connections {
                 return;
             }
         };
-        let pauses: &[Duration] = if entry.reach == Reach::BuiltIn { &AGAIN } else { &[] };
-        let mut pauses = pauses.iter();
-        loop {
-            self.connect(config.clone(), Arc::clone(&host) as Arc<dyn HostServices>, &life).await;
-            let Some(pause) = pauses.next() else { return };
-            tokio::select! {
-                () = tokio::time::sleep(*pause) => {}
-                () = life.cancelled() => return,
-            }
-            self.update(&id, &life, |slot| slot.status = ServerStatus::Starting);
-        }
+        self.connect(config, host as Arc<dyn HostServices>, &life).await;
     }
 
-    /// One link, until it fails or is closed.
+    /// One link, until it is closed. It starts again by itself what stopped by itself.
     async fn connect(&self, config: ServerConfig, host: Arc<dyn HostServices>, life: &CancellationToken) {
         let id = ServerId(config.id.clone());
         let limits = Limits { handshake: self.core.settings_now().limits.start, ..Limits::default() };
@@ -69,13 +56,17 @@ impl Connections {
                     slot.error = slot.warnings.first().cloned();
                     slot.info = Some(Arc::clone(info));
                 }
-                LinkState::Failed(error) => {
-                    slot.status = ServerStatus::Failed;
+                // Waiting for another try looks like failed: it cannot be used, and the reason is what matters.
+                LinkState::Failed(error) | LinkState::Waiting { error, .. } => {
+                    slot.status = match error {
+                        mcp::McpError::SignIn { .. } => ServerStatus::SignIn,
+                        _ => ServerStatus::Failed,
+                    };
                     let title = super::title(slot);
                     slot.error = Some(error::from_mcp(error.clone(), &slot.entry.id, &title, None));
                 }
                 LinkState::Closed => slot.status = ServerStatus::Off,
-            }) && matches!(current, LinkState::Failed(_) | LinkState::Closed);
+            }) && matches!(current, LinkState::Closed);
             if failed {
                 return;
             }
@@ -93,62 +84,40 @@ impl Connections {
         }
     }
 
-    /// Everything that has to be right before a program may start, the person's yes included.
+    /// Everything that has to be right before a connection may be made, the person's yes included.
     async fn prepare(&self, entry: &Entry, life: &CancellationToken) -> Result<ServerConfig, AppError> {
         let id = &entry.id;
-        let stdio = match &entry.reach {
-            Reach::BuiltIn => StdioConfig {
-                program: self.core.programs.files.clone(),
-                args: Vec::new(),
-                cwd: None,
-                // It must know the folder that is never served.
-                env: vec![("PARLEY_HOME".into(), self.core.home.display().to_string())],
-            },
+        let mut program = None;
+        match &entry.reach {
+            Reach::BuiltIn | Reach::Unusable(_) => {}
             Reach::Program { command, args, cwd, env } => {
-                let program = find_program(command).await;
-                self.allow(id, command, args, cwd.as_ref(), env, program.as_ref(), life).await?;
-                let program = program.ok_or_else(|| {
-                    let missing = mcp::McpError::ProgramMissing { program: command.clone() };
-                    error::from_mcp(missing, id, id.as_str(), None)
-                })?;
-                let lookup = |name: &str| std::env::var(name).ok();
-                let expand = |text: &String| {
-                    placeholders::expand(text, &lookup).map_err(|missing| {
-                        let path = self.core.mcp_file.path().display().to_string();
-                        AppError::new(ErrorCode::ConfigEntry)
-                            .with("file", "mcp.json")
-                            .with("entry", id.as_str())
-                            .because(missing)
-                            .action(Action::OpenFile { path, line: None })
-                    })
+                program = find_program(command).await;
+                self.allow_program(id, command, args, cwd.as_ref(), env, program.as_ref(), life).await?;
+            }
+            Reach::Address { url, headers, .. } => {
+                let subject = AskSubject::Connect {
+                    url: url.clone(),
+                    host: endpoint::shown_host(url),
+                    headers: headers.iter().map(|(name, _)| name.clone()).collect(),
+                    changed: false,
                 };
-                let mut values = Vec::new();
-                for (name, value) in env {
-                    let value = match variables::reference(value) {
-                        Some(reference) => {
-                            secrets::env_value(&self.core.secrets, reference, self.core.mcp_file.path())
-                                .await?
-                        }
-                        None => expand(value)?,
-                    };
-                    values.push((name.clone(), value));
-                }
-                StdioConfig {
-                    program,
-                    args: args.iter().map(expand).collect::<Result<_, _>>()?,
-                    cwd: cwd.clone(),
-                    env: values,
-                }
+                let fingerprint = endpoint::connect_fingerprint(&entry.id, url, headers);
+                let object = endpoint::shown_host(url);
+                self.allow(id, SubjectKind::Connect, fingerprint, object, subject, life).await?;
             }
-            Reach::Address { .. } | Reach::Unusable(_) => {
-                return Err(AppError::new(ErrorCode::ServerTransport).with("server", id.as_str()));
-            }
+        }
+        let place = endpoint::Place {
+            home: &self.core.home,
+            programs: &self.core.programs,
+            secrets: &self.core.secrets,
+            file: self.core.mcp_file.path(),
         };
-        Ok(ServerConfig { id: id.0.clone(), endpoint: Endpoint::Stdio(stdio) })
+        let reached = endpoint::of(entry, program, &place).await?;
+        Ok(ServerConfig::new(id.0.clone(), reached))
     }
 
     #[expect(clippy::too_many_arguments, reason = "each is one line of the question")]
-    async fn allow(
+    async fn allow_program(
         &self,
         id: &ServerId,
         command: &str,
@@ -159,17 +128,6 @@ impl Connections {
         life: &CancellationToken,
     ) -> Result<(), AppError> {
         let fingerprint = launch_fingerprint(id, command, args, cwd, env);
-        let request = Request {
-            kind: SubjectKind::Launch,
-            server: id.clone(),
-            tool: None,
-            conversation: None,
-            fingerprint: fingerprint.clone(),
-            level: Level::L2,
-            built_in: false,
-        };
-        let policies = self.core.policies().await?;
-        let about = About { object: Some(command.to_owned()), reader: None, digest: fingerprint };
         let subject = AskSubject::Launch {
             command: std::iter::once(command.to_owned()).chain(args.iter().cloned()).collect(),
             program: program.map(|path| path.display().to_string()),
@@ -182,6 +140,30 @@ impl Connections {
                 .collect(),
             changed: false,
         };
+        self.allow(id, SubjectKind::Launch, fingerprint, command.to_owned(), subject, life).await
+    }
+
+    /// Asks the person, unless a standing decision covers it.
+    async fn allow(
+        &self,
+        id: &ServerId,
+        kind: SubjectKind,
+        fingerprint: String,
+        object: String,
+        subject: AskSubject,
+        life: &CancellationToken,
+    ) -> Result<(), AppError> {
+        let request = Request {
+            kind,
+            server: id.clone(),
+            tool: None,
+            conversation: None,
+            fingerprint: fingerprint.clone(),
+            level: Level::L2,
+            built_in: false,
+        };
+        let policies = self.core.policies().await?;
+        let about = About { object: Some(object), reader: None, digest: fingerprint };
         let build = |_| async {
             Ask {
                 id: AskId::fresh(),
@@ -200,7 +182,11 @@ impl Connections {
         let standing = match self.core.gate.authorize(&request, &policies, about, build, cancel, None).await {
             Verdict::Allowed { standing, .. } => standing,
             Verdict::Refused { .. } => {
-                return Err(AppError::new(ErrorCode::LaunchNotAllowed)
+                let code = match kind {
+                    SubjectKind::Connect => ErrorCode::ConnectNotAllowed,
+                    _ => ErrorCode::LaunchNotAllowed,
+                };
+                return Err(AppError::new(code)
                     .with("server", id.as_str())
                     .action(Action::RestartServer { server: id.clone() }));
             }

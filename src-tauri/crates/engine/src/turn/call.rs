@@ -184,7 +184,7 @@ pub(crate) async fn run(
         pause: PauseSwitch::new(),
         idle: limits.call_idle,
         total: limits.call_total,
-        meta: None,
+        ..CallContext::default()
     };
     let failed = |error| Ended { status: ToolStatus::Error, result: None, error: Some(error) };
     match meant.link.call(&meant.tool.name, arguments, context).await {

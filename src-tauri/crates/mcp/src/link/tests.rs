@@ -1,12 +1,20 @@
 //! Links over in-memory streams, where every byte and the clock are ours.
 
 use super::*;
-use crate::inbound::{Origin, Root};
+use crate::config::EraChoice;
+use crate::inbound::{
+    CallOrigin, Declared, Declined, ElicitReply, ElicitRequest, Origin, Root, SampleReply, SampleRequest,
+};
+use crate::result::CallResult;
 use futures::future::BoxFuture;
 use serde_json::json;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
+
+mod asking;
+mod modern;
+mod tasks;
 
 struct Host;
 
@@ -15,6 +23,68 @@ impl HostServices for Host {
         Box::pin(async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             Vec::new()
+        })
+    }
+}
+
+/// A host that has everything, and remembers what it was asked.
+#[derive(Default)]
+struct Full {
+    asked: Mutex<Vec<(Origin, String)>>,
+    /// How long a person thinks.
+    thinks: Duration,
+    declines: bool,
+}
+
+impl Full {
+    fn note(&self, origin: Origin, what: String) {
+        self.asked.lock().unwrap().push((origin, what));
+    }
+}
+
+impl HostServices for Full {
+    fn declares(&self) -> Declared {
+        Declared {
+            roots: true,
+            sampling: true,
+            sampling_tools: true,
+            elicitation: true,
+            elicitation_url: true,
+            tasks: true,
+        }
+    }
+
+    fn roots(&self, origin: Origin) -> BoxFuture<'_, Vec<Root>> {
+        self.note(origin, "roots".into());
+        Box::pin(async { vec![Root { uri: "file:///w".into(), name: "w".into() }] })
+    }
+
+    fn sample(&self, origin: Origin, request: SampleRequest) -> BoxFuture<'_, Result<SampleReply, Declined>> {
+        self.note(origin, format!("sample {}", request.messages.len()));
+        Box::pin(async {
+            tokio::time::sleep(self.thinks).await;
+            if self.declines {
+                return Err(Declined::default());
+            }
+            let content = vec![json!({"type": "text", "text": "hi"})];
+            Ok(SampleReply { content, model: "m".into(), stop_reason: Some("endTurn".into()) })
+        })
+    }
+
+    fn elicit(&self, origin: Origin, request: ElicitRequest) -> BoxFuture<'_, ElicitReply> {
+        self.note(
+            origin,
+            match request {
+                ElicitRequest::Form { message, .. } => format!("form {message}"),
+                ElicitRequest::Link { url, .. } => format!("link {url}"),
+            },
+        );
+        Box::pin(async {
+            tokio::time::sleep(self.thinks).await;
+            match self.declines {
+                true => ElicitReply::Decline,
+                false => ElicitReply::Accept(Map::from_iter([("name".to_owned(), json!("Ana"))])),
+            }
         })
     }
 }
@@ -39,9 +109,13 @@ impl Server {
     }
 
     async fn welcomes(&mut self, tools: &[&str]) {
+        self.welcomes_with(tools, json!({"tools": {}})).await;
+    }
+
+    async fn welcomes_with(&mut self, tools: &[&str], capabilities: Value) {
         let initialize = self.hears().await;
         assert_eq!(initialize["method"], "initialize");
-        self.answers(&initialize, json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}))
+        self.answers(&initialize, json!({"protocolVersion": "2025-11-25", "capabilities": capabilities}))
             .await;
         assert_eq!(self.hears().await["method"], "notifications/initialized");
         let list = self.hears().await;
@@ -52,9 +126,13 @@ impl Server {
 }
 
 fn pair() -> (Link, Server) {
+    pair_with(Arc::new(Host), EraChoice::Legacy)
+}
+
+fn pair_with(host: Arc<dyn HostServices>, era: EraChoice) -> (Link, Server) {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let (from, to) = tokio::io::split(ours);
-    let link = Link::over("s", to, from, Arc::new(Host), Limits::default());
+    let link = Link::over(to, from, host, Limits::default(), era);
     let (from, to) = tokio::io::split(theirs);
     (link, Server { from: BufReader::new(from).lines(), to })
 }

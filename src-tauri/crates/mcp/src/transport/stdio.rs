@@ -1,6 +1,6 @@
 //! Lines over pipes (spec, basic/transports, stdio).
 
-use super::{Frame, Incoming, Outgoing};
+use super::{Frame, Incoming, Outbound, Outgoing};
 use crate::error::McpError;
 use crate::log::{LINE_BYTES, LogSource, ServerLog};
 use bytes::BytesMut;
@@ -122,7 +122,8 @@ impl State {
 }
 
 impl Outgoing for Pipe {
-    fn send(&self, message: Vec<u8>) -> Result<(), McpError> {
+    fn send(&self, message: Outbound) -> Result<(), McpError> {
+        let message = message.line;
         let mut state = self.lock();
         if state.sink.is_none() || state.closing {
             return Err(McpError::Closed);
@@ -173,7 +174,7 @@ pub(crate) async fn read_lines(mut source: impl AsyncRead + Unpin, limit: usize,
     }
     if lines.overlong.is_none() && !lines.buffer.is_empty() {
         // A last line without its end is still a line.
-        to.frame(Frame::Line(&lines.buffer));
+        to.frame(Frame::Line(&lines.buffer), None);
     } else {
         lines.end_overlong(to);
     }
@@ -220,10 +221,10 @@ impl Lines {
                     self.end_overlong(to);
                 }
                 None if line.len() > self.limit => {
-                    to.frame(Frame::Overlong { bytes: line.len(), head: ends(line).0 });
-                    to.frame(Frame::OverlongEnd { bytes: line.len(), tail: ends(line).1 });
+                    to.frame(Frame::Overlong { bytes: line.len(), head: ends(line).0 }, None);
+                    to.frame(Frame::OverlongEnd { bytes: line.len(), tail: ends(line).1 }, None);
                 }
-                None => to.frame(Frame::Line(line)),
+                None => to.frame(Frame::Line(line), None),
             }
             start = end + 1;
             self.searched = 0;
@@ -237,7 +238,7 @@ impl Lines {
             let line = self.buffer.get(start..).unwrap_or_default();
             let mut overlong = Overlong::default();
             overlong.swallow(line);
-            to.frame(Frame::Overlong { bytes: line.len(), head: ends(line).0 });
+            to.frame(Frame::Overlong { bytes: line.len(), head: ends(line).0 }, None);
             self.overlong = Some(overlong);
             self.buffer = BytesMut::with_capacity(CHUNK);
             self.searched = 0;
@@ -256,7 +257,7 @@ impl Lines {
 
     fn end_overlong(&mut self, to: &dyn Incoming) {
         if let Some(overlong) = self.overlong.take() {
-            to.frame(Frame::OverlongEnd { bytes: overlong.bytes, tail: &overlong.tail });
+            to.frame(Frame::OverlongEnd { bytes: overlong.bytes, tail: &overlong.tail }, None);
         }
     }
 }

@@ -18,13 +18,18 @@ pub(super) fn depth_change(line: &[u8]) -> i64 {
     depth
 }
 
+/// Deepest nesting kept; serde_json reads 127 levels.
+const DEPTH: usize = 100;
+
 /// The text with what serde_json refuses replaced: bytes that are no UTF-8 and lone surrogates by U+FFFD, raw
-/// control characters in strings by their escapes, `NaN` and the infinities by null.
+/// control characters in strings by their escapes, `NaN` and the infinities by null, numbers that no double holds by
+/// their text, and what is nested too deeply by null.
 pub(super) fn mend(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let mut out = String::with_capacity(text.len() + 16);
     let mut rest: &str = &text;
     let mut inside = false;
+    let mut depth = 0_usize;
     while let Some(next) = rest.chars().next() {
         let taken = if inside {
             match next {
@@ -50,8 +55,18 @@ pub(super) fn mend(text: &[u8]) -> String {
                     out.push('"');
                     1
                 }
-                'N' | 'I' | '-' => number_word(rest, &mut out),
+                'N' | 'I' => number_word(rest, &mut out),
+                '-' | '0'..='9' => number(rest, &mut out),
+                '{' | '[' if depth >= DEPTH => {
+                    out.push_str("null");
+                    nested(rest)
+                }
                 other => {
+                    match other {
+                        '{' | '[' => depth += 1,
+                        '}' | ']' => depth = depth.saturating_sub(1),
+                        _ => {}
+                    }
                     out.push(other);
                     other.len_utf8()
                 }
@@ -115,6 +130,49 @@ fn number_word(rest: &str, out: &mut String) -> usize {
     }
     out.push_str(rest.get(..1).unwrap_or_default());
     1
+}
+
+/// One number. One that is beyond a double becomes a text, so that at least it can be seen.
+fn number(rest: &str, out: &mut String) -> usize {
+    let digits =
+        rest.bytes().take_while(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'));
+    let length = digits.count();
+    let token = rest.get(..length).unwrap_or_default();
+    if token == "-" {
+        return number_word(rest, out);
+    }
+    match token.parse::<f64>() {
+        Ok(value) if value.is_infinite() => {
+            out.push('"');
+            out.push_str(token);
+            out.push('"');
+        }
+        _ => out.push_str(token),
+    }
+    length
+}
+
+/// How long the bracketed text is that begins here; brackets inside strings do not count.
+fn nested(rest: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut inside = false;
+    let mut escaped = false;
+    for (at, byte) in rest.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if inside => escaped = true,
+            b'"' => inside = !inside,
+            b'{' | b'[' if !inside => depth += 1,
+            b'}' | b']' if !inside => {
+                depth -= 1;
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    rest.len()
 }
 
 /// See [`super::find_id`].

@@ -88,8 +88,14 @@ fn what_cannot_be_read_names_its_request() {
     let Read::Unreadable { id, .. } = one(br#"{"jsonrpc":"2.0","id":9}"#) else { panic!() };
     assert_eq!(id, Some(9));
     let deep = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{}{}}}"#, "[".repeat(500), "]".repeat(500));
-    let Read::Unreadable { id, .. } = one(deep) else { panic!() };
+    let Read::Message(Message::Reply { id: Some(3), outcome: Ok(read) }) = one(deep) else { panic!() };
+    assert_eq!(read.to_string(), format!("{}null{}", "[".repeat(99), "]".repeat(99)));
+    let cut = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{}"#, "[".repeat(500));
+    let Read::Unreadable { id, .. } = one(cut) else { panic!() };
     assert_eq!(id, Some(3));
+    let big = one(r#"{"jsonrpc":"2.0","id":3,"result":[1e999,-1e999,1e3,-7,12345678901234567890123]}"#);
+    let numbers = json!(["1e999", "-1e999", 1000.0, -7, 1.234_567_890_123_456_8e22]);
+    assert_eq!(big, Read::Message(Message::Reply { id: Some(3), outcome: Ok(numbers) }));
 }
 
 #[test]

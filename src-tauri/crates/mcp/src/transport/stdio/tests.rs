@@ -7,14 +7,24 @@ use tokio::io::AsyncWriteExt as _;
 struct Kept(Mutex<Vec<String>>);
 
 impl Incoming for Kept {
-    fn frame(&self, frame: Frame<'_>) {
+    fn failed(&self, _: u64, _: McpError) {}
+
+    fn waits(&self, _: u64) -> bool {
+        false
+    }
+
+    fn frame(&self, frame: Frame<'_>, _: Option<u64>) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         self.0.lock().unwrap().push(match frame {
-            Frame::Line(line) => text(line),
+            Frame::Line(line) | Frame::Whole(line) => text(line),
             Frame::Overlong { bytes, head } => format!("over {bytes} {}", text(head)),
             Frame::OverlongEnd { bytes, tail } => format!("end {bytes} {}", text(tail)),
         });
     }
+}
+
+fn out(line: Vec<u8>) -> Outbound {
+    Outbound { line, kind: crate::transport::OutKind::Notification, version: None, modern: false }
 }
 
 async fn split(chunks: &[&[u8]], limit: usize) -> Vec<String> {
@@ -60,12 +70,12 @@ async fn what_the_server_does_not_take_waits_in_order_and_only_so_much_of_it() {
         async move { pipe.drain().await }
     });
     for n in 0..100 {
-        pipe.send(format!("message {n}\n").into_bytes()).unwrap();
+        pipe.send(out(format!("message {n}\n").into_bytes())).unwrap();
     }
     assert!(pipe.backlog() > 0);
-    assert_eq!(pipe.send(vec![0; BACKLOG]), Err(McpError::NoAnswer { seconds: 0 }));
+    assert_eq!(pipe.send(out(vec![0; BACKLOG])), Err(McpError::NoAnswer { seconds: 0 }));
     pipe.close();
-    assert_eq!(pipe.send(b"late\n".to_vec()), Err(McpError::Closed));
+    assert_eq!(pipe.send(out(b"late\n".to_vec())), Err(McpError::Closed));
     let mut all = String::new();
     theirs.read_to_string(&mut all).await.unwrap();
     writer.await.unwrap();
@@ -79,13 +89,13 @@ async fn a_broken_pipe_is_noticed() {
     let (ours, theirs) = tokio::io::duplex(8);
     drop(theirs);
     let pipe = Pipe::new(ours);
-    assert_eq!(pipe.send(b"x\n".to_vec()), Err(McpError::Closed));
+    assert_eq!(pipe.send(out(b"x\n".to_vec())), Err(McpError::Closed));
     pipe.broken().await;
 }
 
 #[tokio::test]
 async fn error_output_is_read_whatever_it_is() {
-    let log = ServerLog::new(crate::mask::Mask::new(["hunter22"]));
+    let log = ServerLog::new(Arc::new(crate::mask::Mask::new(["hunter22"])));
     let (mut theirs, ours) = tokio::io::duplex(64);
     let writer = tokio::spawn(async move {
         theirs.write_all(b"one\r\ntwo \xC4\xE3\nthree hunter22").await.unwrap();
