@@ -5,10 +5,11 @@ use contract::{Json, Language};
 use engine::Desktop;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 use tauri::{AppHandle, Manager, Url};
 use tauri_plugin_dialog::DialogExt;
 use tokio::sync::oneshot;
@@ -31,7 +32,7 @@ impl Desktop for Native {
             let url = url?;
             match std::env::var_os("PARLEY_BROWSER") {
                 Some(browser) => open_with(browser, &url),
-                None => open::that_detached(&url).map_err(|error| error.to_string()),
+                None => open_there(url).await,
             }
         }
         .boxed()
@@ -39,7 +40,7 @@ impl Desktop for Native {
 
     fn open_path<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), String>> {
         let path = path.to_owned();
-        async move { open::that_detached(path).map_err(|error| error.to_string()) }.boxed()
+        open_there(path).boxed()
     }
 
     fn notify(&self, title: &str, body: &str) {
@@ -95,6 +96,15 @@ fn openable(text: &str) -> Result<String, String> {
         "http" if loopback => Ok(url.into()),
         other => Err(format!("an address of the kind {other} is not opened")),
     }
+}
+
+/// How long the system's opener may take to say that it found no program. One that is still at it then has found one,
+/// and some stay as long as that program does.
+const FOUND: Duration = Duration::from_secs(3);
+
+async fn open_there(what: impl AsRef<OsStr> + Send + 'static) -> Result<(), String> {
+    let opening = tokio::task::spawn_blocking(move || open::that_detached_with_timeout(what, FOUND));
+    opening.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
 
 fn open_with(program: OsString, url: &str) -> Result<(), String> {

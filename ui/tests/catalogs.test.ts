@@ -36,6 +36,8 @@ test.each(areas)("%s keeps to a person's words", (area) => {
   const found: string[] = [];
   for (const [language, pattern] of [["en", english], ["zh-CN", chinese]] as const) {
     for (const [key, values] of catalog(language, area)) {
+      // Said on a terminal alone, to who writes JSON there.
+      if (key.startsWith("errors.request.arguments.")) continue;
       for (const value of values) {
         const words = value.replace(/\{\w+\}/g, "");
         const hit = pattern.exec(words);

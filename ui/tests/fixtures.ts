@@ -76,6 +76,7 @@ export function model(over: Partial<Model> = {}): Model {
     local: true,
     hasKey: false,
     keySessionOnly: false,
+    keyMissing: false,
     onDevice: { state: "ready", firstTokenMs: 400, tokensPerSecond: 12 },
     ...over,
   };

@@ -328,6 +328,13 @@ async fn secrets_written_by_hand_move_to_the_keychain_and_reach_their_server() {
     run.stop().await;
 }
 
+/// How the list shows a model to who opens a window now.
+async fn model_shown(run: &Run, id: &ModelId) -> Model {
+    let told = run.engine.subscribe().recv().await;
+    let Some(FeedMessage::Snapshot(snapshot)) = told else { panic!("no snapshot") };
+    snapshot.models.models.into_iter().find(|model| model.id == *id).expect("the model is in the list")
+}
+
 #[tokio::test]
 async fn without_a_keychain_a_key_is_kept_for_this_session_only_when_the_person_says_so() {
     let world = World::new().await;
@@ -347,9 +354,27 @@ async fn without_a_keychain_a_key_is_kept_for_this_session_only_when_the_person_
     assert!(tested.ok && world.model.requests().last().unwrap().authorization);
     let settings = std::fs::read_to_string(world.home().join("settings.json")).unwrap();
     assert!(!settings.contains("sk-1"));
+    let here = model_shown(&run, &id).await;
+    assert_eq!((here.has_key, here.key_session_only, here.key_missing), (true, true, false));
     run.stop().await;
 
+    // What was kept until the app quit is gone now, and that is known without asking the keychain.
+    let run = world.start().await;
+    let here = model_shown(&run, &id).await;
+    assert_eq!((here.has_key, here.key_session_only, here.key_missing), (false, false, true));
+    let tested = run.engine.model_test(ModelTestParams { id: id.clone() }).await.unwrap();
+    let error = tested.error.unwrap();
+    assert_eq!((error.code, error.params.contains_key("missing")), (ErrorCode::ModelKeyRefused, true));
+    assert_eq!(error.actions, [Action::CheckKey { model: id.clone() }]);
+
+    // Given again, and to a keychain, it is there for good.
     world.secrets.refuse(None);
+    let again = ModelDraft { id: Some(id.clone()), ..draft("sk-2") };
+    run.engine.model_save(ModelSave { model: again, session_only: false }).await.unwrap();
+    let here = model_shown(&run, &id).await;
+    assert_eq!((here.has_key, here.key_session_only, here.key_missing), (true, false, false));
+    run.stop().await;
+
     let stored = world
         .secrets
         .get(&store::SecretName { purpose: "model".into(), owner: id.0, url: String::new() })

@@ -176,7 +176,7 @@ host: string | null, };
 
 export type Done = Record<symbol, never>;
 
-export type ErrorCode = "server.program_missing" | "server.exited" | "server.no_answer" | "server.garbage" | "server.too_large" | "server.refused" | "server.version" | "server.unreachable" | "server.untrusted" | "server.http" | "server.busy" | "server.sign_in" | "server.redirected" | "server.not_mcp" | "server.broken" | "server.needs" | "server.not_offered" | "server.resting" | "server.off" | "server.unknown" | "tool.unknown" | "tool.arguments" | "tool.timeout" | "tool.failed" | "launch.not_allowed" | "connect.not_allowed" | "ask.already_closed" | "ask.unanswered" | "ask.choice" | "model.key_refused" | "model.quota" | "model.rate_limited" | "model.offline" | "model.overloaded" | "model.stream_cut" | "model.no_answer" | "model.context_too_long" | "model.bad_request" | "model.unknown" | "model.garbage" | "model.none" | "model.file_missing" | "model.crashed" | "model.processor" | "model.memory" | "keychain.unavailable" | "keychain.locked" | "storage.full" | "storage.broken" | "storage.newer" | "storage.in_the_way" | "storage.not_writable" | "storage.in_use" | "config.broken" | "config.unreadable" | "config.entry" | "folder.gone" | "folder.refused" | "conversation.unknown" | "turn.running" | "turn.rounds" | "request.value" | "request.arguments" | "request.bad" | "internal";
+export type ErrorCode = "server.program_missing" | "server.exited" | "server.no_answer" | "server.garbage" | "server.too_large" | "server.refused" | "server.version" | "server.unreachable" | "server.untrusted" | "server.http" | "server.busy" | "server.sign_in" | "server.redirected" | "server.not_mcp" | "server.broken" | "server.needs" | "server.not_offered" | "server.resting" | "server.off" | "server.unknown" | "tool.unknown" | "tool.arguments" | "tool.timeout" | "tool.failed" | "launch.not_allowed" | "connect.not_allowed" | "ask.already_closed" | "ask.unanswered" | "ask.choice" | "model.key_refused" | "model.quota" | "model.rate_limited" | "model.offline" | "model.overloaded" | "model.stream_cut" | "model.no_answer" | "model.context_too_long" | "model.bad_request" | "model.unknown" | "model.garbage" | "model.none" | "model.file_missing" | "model.crashed" | "model.processor" | "model.memory" | "keychain.unavailable" | "keychain.locked" | "storage.full" | "storage.broken" | "storage.newer" | "storage.in_the_way" | "storage.not_writable" | "storage.in_use" | "config.broken" | "config.unreadable" | "config.entry" | "folder.gone" | "folder.refused" | "desktop.cannot_open" | "conversation.unknown" | "turn.running" | "turn.rounds" | "request.value" | "request.arguments" | "request.bad" | "internal";
 
 export type Event = { "type": "conversationChanged", conversation: Conversation, } | { "type": "conversationRemoved", id: ConversationId, } | { "type": "turnStarted", turn: Turn, } | { "type": "itemStarted", item: Item, } | { "type": "textDelta", conversationId: ConversationId, itemId: ItemId, at: number, text: string, } | { "type": "progress", conversationId: ConversationId, itemId: ItemId, progress: Progress, } | { "type": "itemChanged", item: Item, } | { "type": "itemsRemoved", conversationId: ConversationId, after: number, } | { "type": "itemCompleted", item: Item, } | { "type": "turnCompleted", turn: Turn, } | { "type": "askOpened", ask: Ask, } | { "type": "askClosed", id: AskId, outcome: AskOutcome, } | { "type": "serversChanged", servers: Array<Server>, } | { "type": "serverChanged", server: Server, } | { "type": "serverLogged", id: ServerId, } | { "type": "modelsChanged", models: Models, } | { "type": "settingsChanged", settings: Settings, } | { "type": "noticesChanged", notices: Array<AppError>, } | { "type": "policiesChanged" } | { "type": "auditChanged" };
 
@@ -240,17 +240,22 @@ name: string,
  */
 baseUrl: string | null, 
 /**
- * The host of `base_url`.
+ * The host of `base_url`, with its port where one is named.
  */
 host: string | null, 
 /**
- * True when nothing said to it leaves this computer.
+ * True for the model on this computer, and for an address of this computer. What the program at such an address
+ * does with what it is told is its own affair.
  */
 local: boolean, hasKey: boolean, 
 /**
  * The key is in memory only, until the app quits.
  */
 keySessionOnly: boolean, 
+/**
+ * It had a key that was kept until the app quit, and needs it again.
+ */
+keyMissing: boolean, 
 /**
  * State of a local model's file and program; absent for others.
  */
@@ -568,6 +573,7 @@ export const errorCodes: ErrorCode[] = [
   "config.entry",
   "folder.gone",
   "folder.refused",
+  "desktop.cannot_open",
   "conversation.unknown",
   "turn.running",
   "turn.rounds",

@@ -37,6 +37,19 @@ it("can be hidden, and comes back as news", async () => {
   expect(screen.getByTestId("error").dataset.code).toBe("config.broken");
 });
 
+it("gives the place that nothing opens for copying, whole", async () => {
+  const place = `/home/mira/${"a long way down/".repeat(20)}mcp.json`;
+  const host = pagesHost({ notices: [broken] });
+  host.answers.file_open = () => Promise.reject(appError({ code: "desktop.cannot_open", params: { place }, cause: "no launcher", actions: [] }));
+  const user = userEvent.setup();
+  await openPage(Notices, host);
+  await user.click(screen.getAllByTestId("error-action")[0]!);
+  await settle();
+  expect(screen.getByRole("alert")).toHaveTextContent(`Nothing on this computer opens “mcp.json”. You find it here: ${place}`);
+  await user.click(screen.getByRole("button", { name: "Copy path" }));
+  expect(await navigator.clipboard.readText()).toBe(place);
+});
+
 it("says that the engine cannot be heard, until it can", async () => {
   const host = pagesHost();
   const { app } = await openPage(Notices, host);

@@ -35,7 +35,7 @@ describe.each(["en", "zh-CN"] as const)("every failure in %s", (language) => {
 });
 
 describe("the words of the table", () => {
-  const say = (code: AppError["code"]) => errorSentence(appError({ code, params: full }));
+  const say = (code: AppError["code"]) => errorSentence(appError({ code, params: full }), "chat");
 
   it("are said in English", () => {
     expect(say("server.program_missing")).toBe("Calendar cannot start. It needs Node.js, which is not on this computer.");
@@ -56,6 +56,33 @@ describe("the words of the table", () => {
 
   it("count one second as one", () => {
     expect(errorText(appError({ code: "server.exited", params: { server: "Calendar", seconds: 0.2 } })).body).toBe("It closed 1 second after it started.");
+  });
+
+  it("say what became of a message only in a chat", () => {
+    for (const language of ["en", "zh-CN"] as const) {
+      setLanguage(language);
+      for (const code of errorCodes.filter((one) => one.startsWith("model."))) {
+        for (const params of [full, {}]) {
+          expect(errorText(appError({ code, params }), "apart").body, code).not.toMatch(/kept|saved|还在|都留着|已保存|都在上面/u);
+        }
+      }
+    }
+    setLanguage("en");
+    expect(errorText(appError({ code: "model.offline", params: full }), "chat").body).toBe("There is no way to it right now. Your message is kept.");
+    expect(errorText(appError({ code: "model.no_answer", params: full }), "chat").body).toBe("Nothing came for 3 seconds. What had arrived is kept.");
+    expect(errorText(appError({ code: "model.stream_cut", params: full }), "apart").body).toBe("Its answer broke off in the middle.");
+  });
+
+  it("tell a key that is gone from one that is wrong", () => {
+    expect(errorSentence(appError({ code: "model.key_refused", params: { model: "Mistral", missing: "until_quit" } }))).toBe("Mistral needs its key again. It was kept only until you quit.");
+  });
+
+  it("name our own tools in each language", () => {
+    const failed = appError({ code: "tool.timeout", params: { server: "Files", tool: "read_file" } });
+    expect(errorText(failed).title).toBe("“Read a document” took too long");
+    setLanguage("zh-CN");
+    expect(errorText(failed).title).not.toContain("read_file");
+    expect(errorText(appError({ code: "tool.timeout", params: { server: "Shop", tool: "read_file" } })).title).toContain("read_file");
   });
 
   it("name our own connection in each language", () => {

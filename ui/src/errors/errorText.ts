@@ -1,7 +1,7 @@
 import type { Action, AppError, ErrorCode, JsonValue, ModelId, Page } from "@/contract/index.ts";
 import { clock, language, m } from "@/i18n.svelte.ts";
 import { oneLine } from "@/words/oneLine.ts";
-import { FILES } from "@/words/tools.ts";
+import { FILES, toolName } from "@/words/tools.ts";
 
 /** What a person reads about a failure: what happened, and what is safe or can be done. */
 export type ErrorText = { title: string; body: string };
@@ -14,11 +14,11 @@ class Params {
     this.values = values;
   }
 
-  text(name: string): string | null {
+  text(name: string, longest?: number): string | null {
     const value = this.values[name];
     if (typeof value === "number") return String(value);
     if (typeof value !== "string") return null;
-    const words = oneLine(value);
+    const words = oneLine(value, longest);
     return words === "" ? null : words;
   }
 
@@ -34,7 +34,11 @@ class Params {
     return name ?? m["errors.some.connection"]();
   };
   model = () => this.text("model") ?? m["errors.some.model"]();
-  tool = () => this.text("tool") ?? m["errors.some.tool"]();
+  tool = () => {
+    const tool = this.text("tool");
+    if (tool === null) return m["errors.some.tool"]();
+    return this.text("server")?.toLowerCase() === FILES ? toolName(FILES, tool) : tool;
+  };
   folder = () => folderName(this.text("folder")) ?? m["errors.some.folder"]();
   file = () => fileName(this.text("file")) ?? m["errors.some.file"]();
 }
@@ -85,7 +89,13 @@ function seconds(value: number): number {
   return Math.max(1, Math.round(value));
 }
 
-type Say = (p: Params) => ErrorText;
+/** Where an error is read: in a chat, whose messages are kept, or beside something else. */
+export type Place = "chat" | "apart";
+
+/** What is kept whatever happened; it is said in a chat alone. */
+type Kept = "message" | "arrived" | "saved";
+
+type Say = (p: Params, place: Place) => ErrorText & { kept?: Kept };
 
 // One entry a code: a new code does not compile until somebody has said what it means.
 const texts: Record<ErrorCode, Say> = {
@@ -247,13 +257,18 @@ const texts: Record<ErrorCode, Say> = {
     body: m["errors.ask.unanswered.body"](),
   }),
   "ask.choice": () => ({ title: m["errors.ask.choice.title"](), body: m["errors.ask.choice.body"]() }),
-  "model.key_refused": (p) => ({
-    title: m["errors.model.key_refused.title"]({ model: p.model() }),
-    body: m["errors.model.key_refused.body"](),
-  }),
+  "model.key_refused": (p) => {
+    const missing = p.text("missing") !== null;
+    return {
+      title: missing ? m["errors.model.key_refused.missing"]({ model: p.model() }) : m["errors.model.key_refused.title"]({ model: p.model() }),
+      body: missing ? m["errors.model.key_refused.untilQuit"]() : m["errors.model.key_refused.body"](),
+      kept: "message",
+    };
+  },
   "model.quota": (p) => ({
     title: m["errors.model.quota.title"]({ model: p.model() }),
     body: m["errors.model.quota.body"](),
+    kept: "message",
   }),
   "model.rate_limited": (p) => {
     const until = p.number("until");
@@ -263,19 +278,22 @@ const texts: Record<ErrorCode, Say> = {
         until === null
           ? m["errors.model.rate_limited.plain"]()
           : m["errors.model.rate_limited.body"]({ time: clock(until) }),
+      ...(until === null ? { kept: "message" as const } : {}),
     };
   },
   "model.offline": (p) => ({
     title: m["errors.model.offline.title"]({ model: p.model() }),
     body: m["errors.model.offline.body"](),
+    kept: "message",
   }),
   "model.overloaded": (p) => ({
     title: m["errors.model.overloaded.title"]({ model: p.model() }),
     body: m["errors.model.overloaded.body"](),
+    kept: "message",
   }),
-  "model.stream_cut": (p) => ({
+  "model.stream_cut": (p, place) => ({
     title: m["errors.model.stream_cut.title"]({ model: p.model() }),
-    body: m["errors.model.stream_cut.body"](),
+    body: place === "chat" ? m["errors.model.stream_cut.body"]() : m["errors.model.stream_cut.apart"](),
   }),
   "model.no_answer": (p) => {
     const waited = p.number("seconds");
@@ -285,6 +303,7 @@ const texts: Record<ErrorCode, Say> = {
         waited === null
           ? m["errors.model.no_answer.plain"]()
           : m["errors.model.no_answer.body"]({ seconds: seconds(waited) }),
+      kept: "arrived",
     };
   },
   "model.context_too_long": (p) => ({
@@ -296,6 +315,7 @@ const texts: Record<ErrorCode, Say> = {
     return {
       title: m["errors.model.bad_request.title"]({ model: p.model() }),
       body: message === null ? m["errors.model.bad_request.plain"]() : m["errors.model.bad_request.body"]({ message }),
+      ...(message === null ? { kept: "message" as const } : {}),
     };
   },
   "model.unknown": (p) => ({
@@ -305,8 +325,9 @@ const texts: Record<ErrorCode, Say> = {
   "model.garbage": (p) => ({
     title: m["errors.model.garbage.title"]({ model: p.model() }),
     body: m["errors.model.garbage.body"](),
+    kept: "message",
   }),
-  "model.none": () => ({ title: m["errors.model.none.title"](), body: m["errors.model.none.body"]() }),
+  "model.none": () => ({ title: m["errors.model.none.title"](), body: m["errors.model.none.body"](), kept: "message" }),
   "model.file_missing": (p) => ({
     title: m["errors.model.file_missing.title"]({ model: p.model() }),
     body: m["errors.model.file_missing.body"](),
@@ -314,6 +335,7 @@ const texts: Record<ErrorCode, Say> = {
   "model.crashed": (p) => ({
     title: m["errors.model.crashed.title"]({ model: p.model() }),
     body: m["errors.model.crashed.body"](),
+    kept: "saved",
   }),
   "model.processor": (p) => ({
     title: m["errors.model.processor.title"]({ model: p.model() }),
@@ -389,11 +411,22 @@ const texts: Record<ErrorCode, Say> = {
     title: m["errors.folder.refused.title"]({ folder: p.folder() }),
     body: m["errors.folder.refused.body"](),
   }),
+  "desktop.cannot_open": (p) => {
+    // Whole: it is there to be found.
+    const place = p.text("place", 4096);
+    if (place !== null && isAddress(place)) {
+      return { title: m["errors.desktop.cannot_open.address"](), body: m["errors.desktop.cannot_open.addressBody"]({ place }) };
+    }
+    return {
+      title: m["errors.desktop.cannot_open.title"]({ name: oneLine(fileName(place) ?? "") || m["errors.some.file"]() }),
+      body: place === null ? m["errors.desktop.cannot_open.plain"]() : m["errors.desktop.cannot_open.body"]({ place }),
+    };
+  },
   "conversation.unknown": () => ({
     title: m["errors.conversation.unknown.title"](),
     body: m["errors.conversation.unknown.body"](),
   }),
-  "turn.running": () => ({ title: m["errors.turn.running.title"](), body: m["errors.turn.running.body"]() }),
+  "turn.running": () => ({ title: m["errors.turn.running.title"](), body: m["errors.turn.running.body"](), kept: "message" }),
   "turn.rounds": (p) => {
     const rounds = p.number("rounds");
     return {
@@ -407,16 +440,39 @@ const texts: Record<ErrorCode, Say> = {
   internal: () => ({ title: m["errors.internal.title"](), body: m["errors.internal.body"]() }),
 };
 
-/** The words for a failure, in the language on screen. Values that are absent or of the wrong type leave a general word. */
-export function errorText(error: AppError): ErrorText {
+const keptWords: Record<Kept, () => string> = {
+  message: m["errors.kept.message"],
+  arrived: m["errors.kept.arrived"],
+  saved: m["errors.kept.saved"],
+};
+
+/**
+ * The words for a failure, in the language on screen. Values that are absent or of the wrong type leave a general word.
+ * What became of a message is said only in a chat.
+ */
+export function errorText(error: AppError, place: Place = "chat"): ErrorText {
   const say: Say | undefined = texts[error.code];
-  return (say ?? texts.internal)(new Params(error.params ?? {}));
+  const { title, body, kept } = (say ?? texts.internal)(new Params(error.params ?? {}), place);
+  if (kept === undefined || place !== "chat") return { title, body };
+  const also = keptWords[kept]();
+  return { title, body: language() === "en" ? `${body} ${also}` : `${body}${also}` };
 }
 
 /** Both in one line, for beside a field. */
-export function errorSentence(error: AppError): string {
-  const { title, body } = errorText(error);
+export function errorSentence(error: AppError, place: Place = "apart"): string {
+  const { title, body } = errorText(error, place);
   return language() === "en" ? `${title}. ${body}` : `${title}。${body}`;
+}
+
+/** The place that could not be opened, whole, for copying: an error of that kind has one. */
+export function placeToCopy(error: AppError): { label: string; text: string } | null {
+  const place = error.params?.["place"];
+  if (error.code !== "desktop.cannot_open" || typeof place !== "string") return null;
+  return { label: isAddress(place) ? m["errors.desktop.copyAddress"]() : m["errors.desktop.copyPath"](), text: place };
+}
+
+function isAddress(place: string): boolean {
+  return /^https?:/u.test(place);
 }
 
 const pages: Record<Page, () => string> = {

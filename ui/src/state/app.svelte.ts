@@ -43,8 +43,10 @@ export class App {
   chatErrors = $state.raw<Readonly<Record<string, AppError>>>({});
   /** Text not sent yet, by chat. */
   drafts = $state<Record<string, string>>({});
-  /** Where the focus shall go; whoever holds that place takes it, now or once it is there. */
-  wanted = $state<"composer" | "ask" | "search" | null>(null);
+  /** Where the focus shall go; whoever holds that place takes it, now or once it is there. A start goes to writing. */
+  wanted = $state<"composer" | "ask" | "search" | null>("composer");
+  /** The person stopped the answer, and it has not ended yet. */
+  stopping = $state(false);
   /** The questions of no visible chat are open to view. */
   inboxOpen = $state(false);
   /** The connection that a page is asked to show opened, and whether with its log. */
@@ -247,7 +249,9 @@ export class App {
   }
 
   async stop(): Promise<void> {
-    if (this.conversation !== null) await this.attempt("turn_stop", { conversationId: this.conversation });
+    if (this.conversation === null || !this.running) return;
+    this.stopping = true;
+    await this.attempt("turn_stop", { conversationId: this.conversation });
   }
 
   /** Answers again: from the start of the last answer, or where it broke off. */

@@ -200,7 +200,7 @@ codes! {
     AskUnanswered = "ask.unanswered";
     /// The choice was not among those offered.
     AskChoice = "ask.choice";
-    /// `model`: the service does not know the key.
+    /// `model`: the service does not know the key. `missing`: one is needed and none is here.
     ModelKeyRefused = "model.key_refused";
     /// `model`: the service wants payment or more quota.
     ModelQuota = "model.quota";
@@ -258,6 +258,8 @@ codes! {
     FolderGone = "folder.gone";
     /// `folder`: this folder cannot be given.
     FolderRefused = "folder.refused";
+    /// `place`: no program of the desktop opens this file, folder or address.
+    DesktopCannotOpen = "desktop.cannot_open";
     /// No chat of that id.
     ConversationUnknown = "conversation.unknown";
     /// An answer is still being written in this chat.

@@ -16,13 +16,16 @@ pub struct Model {
     pub name: String,
     /// What precedes `/chat/completions`; absent for a local one.
     pub base_url: Option<String>,
-    /// The host of `base_url`.
+    /// The host of `base_url`, with its port where one is named.
     pub host: Option<String>,
-    /// True when nothing said to it leaves this computer.
+    /// True for the model on this computer, and for an address of this computer. What the program at such an address
+    /// does with what it is told is its own affair.
     pub local: bool,
     pub has_key: bool,
     /// The key is in memory only, until the app quits.
     pub key_session_only: bool,
+    /// It had a key that was kept until the app quit, and needs it again.
+    pub key_missing: bool,
     /// State of a local model's file and program; absent for others.
     pub on_device: Option<OnDevice>,
 }

@@ -138,19 +138,28 @@ impl Commands for Engine {
             return Err(AppError::new(ErrorCode::RequestBad).because("only https addresses are opened"));
         }
         let opened = self.core().desktop.open_url(&url).await;
-        opened.map(done).map_err(|cause| AppError::new(ErrorCode::Internal).because(cause))
+        opened.map(done).map_err(|cause| cannot_open(&url, cause))
     }
     async fn file_open(&self, params: FileOpen) -> Result<Done, AppError> {
         let path = self.our_file(&params.path)?;
         let opened = self.core().desktop.open_path(&path).await;
-        opened.map(done).map_err(|cause| AppError::new(ErrorCode::Internal).because(cause))
+        opened.map(done).map_err(|cause| cannot_open(&path.display().to_string(), cause))
     }
 }
 
+/// The place is told, so that the person can go there by hand.
+fn cannot_open(place: &str, cause: String) -> AppError {
+    AppError::new(ErrorCode::DesktopCannotOpen).with("place", place).because(cause)
+}
+
 impl Engine {
-    /// One of the files a person may look at: the two they may edit, and the folder of the log. By full path or by
-    /// its bare name.
+    /// One of the places a person may look at: the two files they may edit and the folder of the log, by full path or
+    /// bare name, and each folder they granted.
     fn our_file(&self, path: &str) -> Result<PathBuf, AppError> {
+        let mut granted = self.connections().list().into_iter().flat_map(|server| server.roots);
+        if let Some(root) = granted.find(|root| root.path == path && Path::new(path).is_dir()) {
+            return Ok(root.path.into());
+        }
         let home = &self.core().home;
         let known = ["mcp.json", "settings.json", "logs"].map(|name| home.join(name));
         let asked =

@@ -4,7 +4,8 @@ use crate::config::settings_json::{self, KeyRef, ModelEntry};
 use crate::core::{Core, now};
 use crate::{error, secrets};
 use contract::{
-    AppError, DataReader, ErrorCode, Event, Model, ModelDraft, ModelId, ModelTest, Models, OnDevice, Provider,
+    Action, AppError, DataReader, ErrorCode, Event, Model, ModelDraft, ModelId, ModelTest, Models, OnDevice,
+    Provider,
 };
 use futures::StreamExt;
 use llm::{Http, Local, LocalOptions, LocalState, OpenAi};
@@ -133,6 +134,12 @@ impl Shelf {
                 }
             }
             Provider::Openai | Provider::Ollama | Provider::OpenaiCompatible => {
+                if self.key_is_gone(&entry) {
+                    return Err(AppError::new(ErrorCode::ModelKeyRefused)
+                        .with("model", title)
+                        .with("missing", "until_quit")
+                        .action(Action::CheckKey { model: id.clone() }));
+                }
                 let key = self.key(&entry).await?;
                 return self.open_at_address(&entry, key);
             }
@@ -196,7 +203,18 @@ impl Shelf {
             name: draft.name.trim().to_owned(),
             key_ref,
         };
-        self.edit(|file| settings_json::put_model(file, &entry)).await?;
+        let given = draft.key.as_deref().is_some_and(|key| !key.trim().is_empty());
+        self.edit(|file| {
+            settings_json::put_model(file, &entry);
+            if given {
+                mark_until_quit(
+                    file,
+                    &id,
+                    session_only && matches!(entry.key_ref, Some(KeyRef::Keychain(_))),
+                );
+            }
+        })
+        .await?;
         Ok(id)
     }
 
@@ -322,13 +340,14 @@ impl Shelf {
     }
 
     async fn shown(&self, entry: &ModelEntry) -> Model {
+        let key_missing = self.key_is_gone(entry);
         let (has_key, key_session_only) = match &entry.key_ref {
             None => (false, false),
             Some(KeyRef::Env(name)) => (std::env::var_os(name).is_some(), false),
             Some(KeyRef::Keychain(reference)) => {
                 let name = secrets::model_key(reference, entry.base_url.as_deref());
                 // The keychain is not asked each time the list is drawn; the reference is there because a key is.
-                (true, self.core.secrets.is_session_only(&name))
+                (!key_missing, self.core.secrets.is_session_only(&name))
             }
         };
         Model {
@@ -341,6 +360,7 @@ impl Shelf {
             local: is_here(entry),
             has_key,
             key_session_only,
+            key_missing,
             on_device: (entry.provider == Provider::Local).then(|| self.on_device(entry)),
         }
     }
@@ -365,6 +385,14 @@ impl Shelf {
                 OnDevice::Failed { error: error::from_model(&error, &entry.id, &title(entry), now(), None) }
             }
         }
+    }
+
+    /// Whether its key was kept until the app quit, and the app has quit since.
+    fn key_is_gone(&self, entry: &ModelEntry) -> bool {
+        let Some(KeyRef::Keychain(reference)) = &entry.key_ref else { return false };
+        let name = secrets::model_key(reference, entry.base_url.as_deref());
+        is_until_quit(&self.core.settings_file.value(), &entry.id)
+            && !self.core.secrets.is_session_only(&name)
     }
 
     async fn key(&self, entry: &ModelEntry) -> Result<Option<SecretString>, AppError> {
@@ -464,7 +492,33 @@ fn title(entry: &ModelEntry) -> String {
 }
 
 fn host(url: &str) -> Option<String> {
-    Some(Url::parse(url).ok()?.host_str()?.to_owned())
+    let url = Url::parse(url).ok()?;
+    let host = url.host_str()?;
+    Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+}
+
+/// Says in the file that a model's key is in memory alone, so that the next start knows that it is needed again.
+const UNTIL_QUIT: &str = "keyUntilQuit";
+
+fn mark_until_quit(file: &mut serde_json::Map<String, serde_json::Value>, id: &ModelId, on: bool) {
+    let models = file.get_mut("models").and_then(|models| models.as_array_mut());
+    for entry in models.into_iter().flatten().filter_map(serde_json::Value::as_object_mut) {
+        if entry.get("id").and_then(|found| found.as_str()) == Some(id.as_str()) {
+            if on {
+                entry.insert(UNTIL_QUIT.into(), true.into());
+            } else {
+                entry.shift_remove(UNTIL_QUIT);
+            }
+        }
+    }
+}
+
+fn is_until_quit(file: &serde_json::Map<String, serde_json::Value>, id: &ModelId) -> bool {
+    let models = file.get("models").and_then(|models| models.as_array());
+    models.into_iter().flatten().any(|entry| {
+        entry.get("id").and_then(|found| found.as_str()) == Some(id.as_str())
+            && entry.get(UNTIL_QUIT).and_then(serde_json::Value::as_bool) == Some(true)
+    })
 }
 
 /// True when what is said to it does not leave this computer. Ollama and the like on loopback count; whether they

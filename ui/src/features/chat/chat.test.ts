@@ -89,6 +89,54 @@ describe("the composer", () => {
     expect(screen.getByTestId("send")).toBeTruthy();
   });
 
+  test("has the focus from the start, and again when the button that stopped an answer is gone", async () => {
+    const host = await open([asked], { turns: [turn("c1")] });
+    expect(screen.getByTestId("composer").closest(".composer")).toBeTruthy();
+    await userEvent.click(screen.getByTestId("stop"));
+    host.emit({ type: "turnCompleted", turn: turn("c1", "interrupted") });
+    await waitFor(() => expect(document.activeElement).toBe(screen.getByTestId("composer")));
+  });
+
+  test("takes the focus at a start, and leaves it where the person went after a stop", async () => {
+    const host = await open(null, { turns: [turn("c1")] });
+    await waitFor(() => expect(document.activeElement).toBe(screen.getByTestId("composer")));
+    screen.getAllByTestId("chat-item")[0]!.click();
+    await tick();
+    await userEvent.click(await screen.findByTestId("stop"));
+    const search = screen.getByTestId("chat-search");
+    search.focus();
+    host.emit({ type: "turnCompleted", turn: turn("c1", "interrupted") });
+    await waitFor(() => screen.getByTestId("send"));
+    await tick();
+    expect(document.activeElement).toBe(search);
+  });
+
+  test("opens a menu on a folder, with keys too: all folders, or take this one back", async () => {
+    const host = await open(null);
+    const chip = screen.getByTestId("folder-chip");
+    expect(chip.dataset["path"]).toBe("/home/mira/House");
+    chip.focus();
+    await userEvent.keyboard("{Enter}");
+    const words = (await screen.findAllByRole("menuitem", { hidden: true })).map((one) => one.textContent?.trim());
+    expect(words).toEqual(["Show the folder", "All folders", "Take House back"]);
+    await userEvent.click(screen.getByTestId("folder-show"));
+    expect(host.callsOf("file_open")).toEqual([{ path: "/home/mira/House" }]);
+    await userEvent.click(chip);
+    await userEvent.click(await screen.findByTestId("folder-take-back"));
+    await waitFor(() => expect(host.callsOf("root_remove")).toEqual([{ server: "files", path: "/home/mira/House" }]));
+    await userEvent.click(await screen.findByRole("button", { name: "Undo" }));
+    expect(host.callsOf("root_add")).toEqual([{ server: "files", path: "/home/mira/House" }]);
+  });
+
+  test("does not say that another program's model stays on this computer", async () => {
+    const near = model({ id: "near", provider: "openai-compatible", title: "Near", baseUrl: "http://127.0.0.1:11434/v1", host: "127.0.0.1:11434", local: true, onDevice: null });
+    await open(null, { models: { models: [near], active: "near" } });
+    const chip = screen.getByTestId("model-chip");
+    expect(chip.textContent).not.toContain("on this computer");
+    await userEvent.click(chip);
+    expect((await screen.findAllByRole("menuitem", { hidden: true }))[0]!.textContent).toContain("At 127.0.0.1:11434 on this computer");
+  });
+
   test("changes the model from its chip, and says where it runs", async () => {
     const host = await open(null);
     const chip = screen.getByTestId("model-chip");
@@ -124,6 +172,52 @@ describe("an answer", () => {
     host.emit({ type: "itemsRemoved", conversationId: "c1", after: 2 });
     await waitFor(() => expect(screen.queryByTestId("error")).toBeNull());
     expect(screen.getByText("Half of")).toBeTruthy();
+  });
+
+  test("that the person stopped says so and goes on where it was stopped", async () => {
+    const host = await open([asked], { turns: [turn("c1")] });
+    host.emit({ type: "itemStarted", item: said(2, "", "streaming") }, { type: "textDelta", conversationId: "c1", itemId: "c1-2", at: 0, text: "Half" });
+    host.emit({ type: "itemCompleted", item: said(2, "Half", "interrupted") }, { type: "turnCompleted", turn: turn("c1", "interrupted") });
+    await waitFor(() => screen.getByText("You stopped the answer here"));
+    await userEvent.click(screen.getByTestId("continue"));
+    expect(host.callsOf("turn_retry")).toEqual([{ conversationId: "c1", continue: true }]);
+    await userEvent.click(screen.getByTestId("retry"));
+    expect(host.callsOf("turn_retry")[1]).toEqual({ conversationId: "c1", continue: false });
+    host.emit({ type: "turnStarted", turn: turn("c1") });
+    await tick();
+    expect(screen.queryByTestId("continue")).toBeNull();
+  });
+
+  test("that was stopped before its first word, or never came, can be asked for again", async () => {
+    const host = await open([asked], { turns: [turn("c1")] });
+    expect(screen.queryByTestId("cut")).toBeNull();
+    host.emit({ type: "turnCompleted", turn: turn("c1", "interrupted") });
+    await waitFor(() => expect(screen.getByTestId("cut").textContent).toContain("You stopped it before an answer came"));
+    expect(screen.queryByTestId("continue")).toBeNull();
+    await userEvent.click(screen.getByTestId("retry"));
+    expect(host.callsOf("turn_retry")).toEqual([{ conversationId: "c1", continue: false }]);
+  });
+
+  test.each([
+    ["en", {}, "You said no, so nothing was read. This answer is not from your documents."],
+    ["zh-CN", {}, "你没有允许，所以什么都没有读。这个回答不是来自你的文档。"],
+    ["en", { server: "shop", serverTitle: "Shop", builtIn: false, tool: "find" }, "You said no, so nothing was done. This answer does not come from Shop."],
+  ] as const)("after a no says that it comes from nothing that was asked for (%s)", async (language, over, words) => {
+    const no = (at: number) => item("c1", at, toolCall({ status: "declined", result: null, ...over }));
+    const host = await open([asked, no(2), no(3), said(4, "Your notes say 7 kW."), item("c1", 5, { kind: "user", text: "And?" }), said(6, "I do not know.")], {}, language);
+    expect(screen.getAllByTestId("unread").map((one) => one.textContent?.trim())).toEqual([words]);
+    expect(screen.getAllByTestId("message")[1]!.textContent).toContain(words);
+    // One that was allowed, and the answer may well come from it.
+    host.emit({ type: "itemCompleted", item: item("c1", 3, toolCall({ status: "done", ...over })) });
+    await waitFor(() => expect(screen.queryByTestId("unread")).toBeNull());
+  });
+
+  test("says that the model on this computer starts, while it does", async () => {
+    const loading = { models: [model({ onDevice: { state: "loading" } })], active: "qwen" };
+    const host = await open([asked], { turns: [turn("c1")], models: loading });
+    expect(screen.getByText("Starting the model on this computer…")).toBeTruthy();
+    host.emit({ type: "modelsChanged", models: { ...loading, models: [model()] } });
+    await waitFor(() => screen.getByText("Your AI is thinking"));
   });
 
   test("that failed without a word of it in the chat shows its error once", async () => {
@@ -182,6 +276,24 @@ describe("a step", () => {
     within(screen.getByTestId("tool-card")).getByText("Exact details").click();
     await tick();
     expect(screen.getByTestId("tool-args").textContent).toContain("/home/mira/House/Offers/Offer Brandt.pdf");
+  });
+
+  test("that brought a picture or a sound shows them from our own store, and of the rest tells type and size", async () => {
+    const host = await open(null);
+    const media = (mime: string) => ({ type: "media" as const, mime, blob: mime });
+    const parts = [media("image/png"), media("audio/wav; rate=8000"), media("application/pdf"), media("image/x-evil\" onload=\"x"), media("image/gif")];
+    host.answers.conversation_open = () => ({ conversation: conversation("c1", "x"), items: [asked, item("c1", 2, toolCall({ server: "shop", serverTitle: "Shop", builtIn: false, result: { parts, shortenedFrom: null } }))], earlier: null, turn: null });
+    host.answers.blob_read = ({ id }) => (id === "image/gif" ? Promise.reject(appError({ code: "request.bad" })) : "QUJD");
+    screen.getAllByTestId("chat-item")[0]!.click();
+    const picture = await screen.findByRole<HTMLImageElement>("img", { name: "Picture from Shop" });
+    expect(picture.src).toBe("data:image/png;base64,QUJD");
+    expect(document.querySelector("audio")?.getAttribute("src")).toBe("data:audio/wav;base64,QUJD");
+    const shown = screen.getAllByTestId("media").map((one) => one.textContent?.replaceAll(/\s+/g, " ").trim());
+    expect(shown).toEqual(["", "audio/wav3 B", "application/pdf3 B", 'image/x-evil" onload="x3 B', "image/gif Its contents are not on this computer any more."]);
+    expect(document.querySelectorAll(".media img")).toHaveLength(1);
+    await fireEvent.error(picture);
+    expect(document.querySelectorAll(".media img")).toHaveLength(0);
+    expect(screen.getAllByTestId("media")[0]!.textContent).toContain("image/png");
   });
 
   test("of another connection keeps that connection's words, plain", async () => {

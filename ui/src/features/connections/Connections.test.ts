@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
 import { appError, launchAsk, server } from "../../../tests/fixtures.ts";
 import { expectAccessible, openPage, settle } from "../../../tests/onePage.ts";
-import { pagesHost } from "../../../tests/pages.ts";
+import { pagesHost, servers } from "../../../tests/pages.ts";
 import Connections from "./Connections.svelte";
 
 const card = (id: string) => screen.getAllByTestId("connection").find((one) => one.dataset.server === id)!;
@@ -102,6 +102,25 @@ describe("the list", () => {
     await openPage(Connections, host);
     await userEvent.click(screen.getByRole("button", { name: "Open mcp.json" }));
     expect(host.callsOf("file_open")).toEqual([{ path: "mcp.json" }]);
+  });
+
+  it("says where mcp.json is when nothing opens it", async () => {
+    const host = pagesHost();
+    host.answers.file_open = () => Promise.reject(appError({ code: "desktop.cannot_open", params: { place: "/home/mira/.parley/mcp.json" }, actions: [] }));
+    await openPage(Connections, host);
+    await userEvent.click(screen.getByRole("button", { name: "Open mcp.json" }));
+    await settle();
+    expect(screen.getByText("You find it here: /home/mira/.parley/mcp.json")).toBeInTheDocument();
+    expect(screen.getByRole("button", { name: "Copy path" })).toBeInTheDocument();
+  });
+
+  it("says what of a working one is not used", async () => {
+    const error = appError({ code: "folder.refused", params: { folder: "/", server: "Notes" }, actions: [] });
+    await openPage(Connections, pagesHost({ servers: servers.map((one) => (one.id === "notes" ? { ...one, error } : one)) }));
+    expect(card("notes")).toHaveAttribute("data-status", "ready");
+    expect(within(card("notes")).getByTestId("connection-warning")).toHaveTextContent("cannot be given");
+    expect(within(card("notes")).queryByTestId("connection-error")).toBeNull();
+    expect(within(card("files")).queryByTestId("connection-warning")).toBeNull();
   });
 
   it("opens at the connection another place asked for, with its log", async () => {

@@ -240,6 +240,68 @@ describe("several questions", () => {
   });
 });
 
+describe("when a question goes", () => {
+  test("the focus goes to where the person writes, whichever way it was answered", async () => {
+    await open([ask()]);
+    await user().click(screen.getByTestId("ask-deny"));
+    await waitFor(() => expect(document.activeElement).toBe(screen.getByTestId("composer")));
+  });
+
+  test("by itself, it takes the focus from nowhere else", async () => {
+    const host = await open([ask()]);
+    const search = screen.getByTestId("chat-search");
+    search.focus();
+    host.emit({ type: "askClosed", id: "ask-1", outcome: "withdrawn" });
+    await waitFor(() => expect(screen.queryByTestId("ask")).toBeNull());
+    await tick();
+    expect(document.activeElement).toBe(search);
+  });
+
+  test("that was opened as one that waits, the person goes on in its chat", async () => {
+    await open([ask()]);
+    screen.getByTestId("nav-models").click();
+    await tick();
+    screen.getByTestId("inbox").click();
+    await tick();
+    await user().click(screen.getByTestId("ask-deny"));
+    await waitFor(() => expect(screen.getByTestId("tool-card")).toBeTruthy());
+    expect(screen.getByTestId("nav-chat").getAttribute("aria-current")).toBe("page");
+    await waitFor(() => expect(document.activeElement).toBe(screen.getByTestId("composer")));
+  });
+
+  test("while others wait there, they stay in sight until the last is answered", async () => {
+    await open([launchAsk(), ask()]);
+    screen.getByTestId("nav-models").click();
+    await tick();
+    screen.getByTestId("inbox").click();
+    await tick();
+    await user().click(within(screen.getAllByTestId("ask")[1]!).getByTestId("ask-deny"));
+    await waitFor(() => expect(screen.getAllByTestId("ask")).toHaveLength(1));
+    await waitFor(() => expect(document.activeElement?.textContent).toContain("Start Notes"));
+  });
+});
+
+test.each([
+  ["en", ["allowAlways", "never"], "“Always” and “Never” are for this tool of Files, until you change it under Connections."],
+  ["en", ["never"], "“Never” is for this tool of Files, until you change it under Connections."],
+  ["zh-CN", ["allowAlways"], "“始终”和“永不”只对“文件”的这个工具有效，直到你在“连接”里改动。"],
+] as const)("what a lasting answer covers is written on the card (%s, %s)", async (language, lasting, words) => {
+  await open([ask({ options: ["deny", "allowOnce", ...lasting] })], language);
+  expect(screen.getByTestId("ask").textContent).toContain(words);
+});
+
+test("with no lasting answer on offer nothing is said of one", async () => {
+  await open([ask({ level: "L3", options: ["deny", "allowOnce"] })]);
+  expect(screen.getByTestId("ask").querySelector(".scope")).toBeNull();
+});
+
+test("a model of another program on this computer is not said to keep everything here", async () => {
+  await open([ask({ subject: toolSubject({ reader: { model: "qwen3:8b", local: true, host: "127.0.0.1:11434" } }) })]);
+  const text = screen.getByTestId("ask").textContent!;
+  expect(text).toContain("The text goes to qwen3:8b, which a program on this computer offers at 127.0.0.1:11434.");
+  expect(text).not.toContain("Nothing leaves");
+});
+
 test("a question that is taken back leaves one grey line", async () => {
   const host = await open([ask()]);
   host.emit({ type: "askClosed", id: "ask-1", outcome: "withdrawn" });

@@ -51,6 +51,7 @@ export function askWords(ask: Ask): AskWords {
             label: m["consent.fact.data"](),
             text: subject.env.length === 0 ? m["consent.launch.data_none"]() : m["consent.launch.data"]({ names: subject.env.map((name) => visible(name)).join(m["consent.comma"]()) }),
           },
+          { label: m["consent.fact.then"](), text: m["consent.launch.then"]() },
           { label: m["consent.fact.undo"](), text: m["consent.launch.undo"]({ server }) },
         ]),
         no: m["consent.launch.no"](),
@@ -73,6 +74,7 @@ export function askWords(ask: Ask): AskWords {
             label: m["consent.fact.data"](),
             text: subject.headers.length === 0 ? m["consent.connect.data"]() : m["consent.connect.data_headers"]({ names: subject.headers.map((name) => visible(name)).join(m["consent.comma"]()) }),
           },
+          { label: m["consent.fact.then"](), text: m["consent.connect.then"]() },
           { label: m["consent.fact.undo"](), text: m["consent.launch.undo"]({ server }) },
         ]),
         no: m["consent.connect.no"](),
@@ -95,8 +97,17 @@ function facts(list: (Fact | null)[]): Fact[] {
 }
 
 function readerWords(subject: ToolSubject, what: "text" | "names" | "result"): string {
-  const { model, local, host } = subject.reader;
+  const { model, local: here, host } = subject.reader;
   const to = { model: visible(model), host: visible(host ?? "") };
+  // Our own model has no address. Another program of this computer may pass on what it is told.
+  const local = here && host === null;
+  if (here && !local) {
+    switch (what) {
+      case "text": return m["consent.reader.text_near"](to);
+      case "names": return m["consent.reader.names_near"](to);
+      case "result": return m["consent.reader.result_near"](to);
+    }
+  }
   switch (what) {
     case "text": return local ? m["consent.reader.text_here"](to) : m["consent.reader.text_there"](to);
     case "names": return local ? m["consent.reader.names_here"](to) : m["consent.reader.names_there"](to);

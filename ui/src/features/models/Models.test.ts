@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
 import { appError, model } from "../../../tests/fixtures.ts";
 import { expectAccessible, openPage, settle } from "../../../tests/onePage.ts";
-import { pagesHost } from "../../../tests/pages.ts";
+import { deepseek, pagesHost } from "../../../tests/pages.ts";
 import { check, isOpenLine, presetOf, toSave } from "./draft.ts";
 import Models from "./Models.svelte";
 
@@ -42,7 +42,18 @@ describe("the list", () => {
     expect(row("deepseek")).toHaveTextContent("api.deepseek.com");
     expect(row("deepseek")).toHaveTextContent("What you write and what tools read is sent there.");
     expect(row("deepseek")).toHaveTextContent("Key in your keychain");
-    expect(row("ollama")).toHaveTextContent("stays here");
+    expect(row("ollama")).toHaveTextContent("Goes to a program on this computer, at 127.0.0.1:11434. Whether it stays here is up to that program.");
+  });
+
+  it("says that a key kept until quitting is needed again, and leads to its field", async () => {
+    const host = pagesHost({ models: { models: [deepseek, { ...deepseek, id: "gone", title: "Gone", hasKey: false, keyMissing: true }], active: "gone" } });
+    await openPage(Models, host);
+    expect(row("gone")).toHaveTextContent("The key is needed again: it was kept only until you quit.");
+    expect(row("gone")).not.toHaveTextContent("keychain");
+    expect(row("deepseek")).not.toHaveTextContent("needed again");
+    await userEvent.click(within(row("gone")).getByTestId("model-key-again"));
+    await settle();
+    expect(screen.getByTestId("model-key")).toHaveFocus();
   });
 
   it("is honest about a small model and shows what was measured", async () => {
@@ -89,6 +100,16 @@ describe("the list", () => {
     await userEvent.click(within(row("deepseek")).getByTestId("model-test"));
     await settle();
     expect(row("deepseek")).toHaveTextContent("DeepSeek Chat cannot be reached");
+  });
+
+  it("says nothing of a message when a test fails", async () => {
+    const host = pagesHost();
+    host.answers.model_test = () => ({ ok: false, error: appError({ code: "model.offline", params: { model: "DeepSeek" }, actions: [] }), firstTokenMs: null });
+    await openPage(Models, host);
+    await userEvent.click(within(row("deepseek")).getByTestId("model-test"));
+    await settle();
+    expect(row("deepseek")).toHaveTextContent("DeepSeek cannot be reached");
+    expect(row("deepseek")).not.toHaveTextContent("message");
   });
 
   it("asks before it removes one, with keeping it in focus", async () => {
@@ -189,6 +210,8 @@ describe("adding one", () => {
     await userEvent.click(screen.getByTestId("model-save"));
     await settle();
     expect(screen.getByText("There is no keychain to use")).toBeInTheDocument();
+    expect(screen.getByText("Not kept: your keychain did not take it.")).toBeInTheDocument();
+    expect(screen.queryByText("Kept in your computer’s keychain, never in a file.")).toBeNull();
     expect(screen.getAllByTestId("error-action").map((one) => one.textContent?.trim())).toEqual(["Use until I quit"]);
     expect(host.callsOf("model_save").map((one) => one.sessionOnly)).toEqual([false]);
     await userEvent.click(screen.getByRole("button", { name: "Use until I quit" }));
