@@ -298,3 +298,61 @@ async fn after_the_kill(world: &mut World, round: u64) {
     assert_eq!(store.store.audit_check().await.unwrap(), None, "round {round}");
     store.store.close().await.unwrap();
 }
+
+/// Has a server run that ends neither with its input nor when it is asked to.
+#[allow(clippy::print_stdout, reason = "whoever kills it listens")]
+#[tokio::main]
+async fn victim_with_a_server(base: &str) {
+    let mut run = World::start_at(std::path::Path::new(base)).await;
+    // It may have been asked before anybody listened.
+    let ask = match run.snapshot.asks.first() {
+        Some(ask) => ask.clone(),
+        None => run.ask().await,
+    };
+    run.answer(&ask.id, AskOption::AllowAlways).await;
+    run.server("stays", ServerStatus::Ready).await;
+    println!("VICTIM ready");
+    std::future::pending::<()>().await;
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_killed_app_left_running_ends_at_the_next_start() {
+    if let Ok(base) = std::env::var(VICTIM) {
+        return victim_with_a_server(&base);
+    }
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let world = runtime.block_on(World::new());
+    let pids = world.base.path().join("pids");
+    world.write_servers(json!({"stays": peer(&["ignores-term", &pids.display().to_string()])}));
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "what_a_killed_app_left_running_ends_at_the_next_start"])
+        .args(["--nocapture", "--test-threads=1"])
+        .env(VICTIM, world.base.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("VICTIM ready")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left: Vec<String> =
+        std::fs::read_to_string(&pids).unwrap().split_whitespace().map(str::to_owned).collect();
+    let lives = |pid: &&String| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+    };
+    assert!(
+        !left.is_empty() && left.iter().filter(lives).count() > 0,
+        "nothing was left to be ended: {left:?}"
+    );
+    // The next start has something else to run, so that what is found there afterwards is of the first.
+    world.write_servers(json!({}));
+    runtime.block_on(async {
+        let run = world.start().await;
+        let still: Vec<&String> = left.iter().filter(lives).collect();
+        assert!(still.is_empty(), "{still:?}");
+        run.stop().await;
+    });
+}

@@ -60,10 +60,14 @@ impl Engine {
         let EngineConfig { home, programs, keychain_prefix, language, app, secrets } = config;
         let claim = home::claim(&home)?;
         let place = home.clone();
-        let opened = tokio::task::spawn_blocking(move || Store::open(&place))
-            .await
-            .map_err(|panic| AppError::new(ErrorCode::Internal).because(panic))?
-            .map_err(error::from_store)?;
+        let opened = tokio::task::spawn_blocking(move || {
+            // The folder is ours now: what is noted there as running belongs to an app that was killed.
+            mcp::end_leftovers(&place.join(home::RUNS));
+            Store::open(&place)
+        })
+        .await
+        .map_err(|panic| AppError::new(ErrorCode::Internal).because(panic))?
+        .map_err(error::from_store)?;
         opened.store.recover(now()).await.map_err(error::from_store)?;
         let keychain = secrets.unwrap_or_else(|| Arc::new(Keychain::new(&keychain_prefix)));
         let core = Core::new(Parts {

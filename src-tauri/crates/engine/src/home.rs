@@ -6,6 +6,9 @@ use std::fs::{File, TryLockError};
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
+/// Where it is noted which programs run, so that the next start can end what a killed app left behind.
+pub(crate) const RUNS: &str = "run";
+
 /// The folder for everything the app writes: `PARLEY_HOME`, else the platform's data folder.
 pub fn home_from_env() -> PathBuf {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);

@@ -7,6 +7,7 @@ mod tools;
 use crate::headers::Mirror;
 use crate::schema::Checker;
 use crate::session::Session;
+use crate::transport::Head;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -166,7 +167,6 @@ pub(crate) struct Loaded {
 }
 
 /// What a call of a tool needs.
-#[derive(Default)]
 pub(crate) struct ToolUse {
     pub(crate) output: Option<Checker>,
     /// Parameters that HTTP mirrors into headers.
@@ -174,6 +174,9 @@ pub(crate) struct ToolUse {
     pub(crate) task: TaskSupport,
     /// It may be called twice without harm, by its own word.
     pub(crate) repeatable: bool,
+    /// What HTTP says of a call, but for mirrored parameters; and the name as a parameter. The same for every call.
+    pub(crate) head: Arc<Head>,
+    pub(crate) name: Value,
 }
 
 /// Lists all a server offers, the lists side by side. `over_http` decides whether header mirroring counts.

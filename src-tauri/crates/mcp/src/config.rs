@@ -14,12 +14,14 @@ pub struct ServerConfig {
     pub era: EraChoice,
     /// What was found out when it was last connected; spares the probe. Wrong knowledge costs one more try.
     pub known: Option<Known>,
+    /// Where it is noted what runs, so that [`crate::end_leftovers`] can end what a killed app leaves behind.
+    pub runs: Option<PathBuf>,
 }
 
 impl ServerConfig {
     /// One with nothing known of it.
     pub fn new(id: impl Into<String>, endpoint: Endpoint) -> Self {
-        Self { id: id.into(), endpoint, era: EraChoice::Auto, known: None }
+        Self { id: id.into(), endpoint, era: EraChoice::Auto, known: None, runs: None }
     }
 
     /// What must not be shown: the values of variables and headers.

@@ -17,6 +17,7 @@ mod handshake;
 mod headers;
 mod health;
 mod inbound;
+mod leftovers;
 mod legacy;
 mod link;
 mod listen;
@@ -54,6 +55,7 @@ pub use inbound::{
     CallOrigin, Declared, Declined, ElicitReply, ElicitRequest, HostServices, ModelPreferences, Origin, Root,
     SampleReply, SampleRequest, form_defaults,
 };
+pub use leftovers::end_leftovers;
 pub use link::{Link, LinkState, ServerInfo, Transport};
 pub use log::{LogEntry, LogSource};
 pub use names::ToolNames;

@@ -242,19 +242,20 @@ impl Link {
     ) -> Result<CallResult, McpError> {
         let live = self.shared.ready()?;
         let Some(known) = live.loaded.tools.get(tool) else { return Err(McpError::ToolUnknown) };
-        let name = Value::String(tool.to_owned());
-        let mirrored = known.mirrors.iter().flat_map(|mirror| mirror.headers(arguments)).collect();
-        let head = Arc::new(Head { method: "tools/call".to_owned(), name: Some(tool.to_owned()), mirrored });
-        let speech = live.run.session.speech();
-        let tasks =
-            speech.capabilities.pointer("/tasks/requests/tools/call").is_some_and(|given| !given.is_null());
-        let fields = [("name", &name), ("arguments", arguments)];
-        let request = || Request {
-            head: head.clone(),
-            fields: &fields,
-            as_task: !speech.is_modern() && tasks && known.task == TaskSupport::Required,
-            may_be_task: true,
+        let head = if known.mirrors.is_empty() {
+            known.head.clone()
+        } else {
+            let mirrored = known.mirrors.iter().flat_map(|mirror| mirror.headers(arguments)).collect();
+            Arc::new(Head { method: "tools/call".to_owned(), name: Some(tool.to_owned()), mirrored })
         };
+        // Only a tool that must be a task is called as one (2025-11-25, basic/utilities/tasks).
+        let as_task = known.task == TaskSupport::Required && {
+            let speech = live.run.session.speech();
+            let offered = speech.capabilities.pointer("/tasks/requests/tools/call");
+            !speech.is_modern() && offered.is_some_and(|given| !given.is_null())
+        };
+        let fields = [("name", &known.name), ("arguments", arguments)];
+        let request = || Request { head: head.clone(), fields: &fields, as_task, may_be_task: true };
         let answer = live.run.ask(request, call).await?;
         let mut result = result::read(answer);
         if let (Some(checker), false) = (&known.output, result.is_error) {

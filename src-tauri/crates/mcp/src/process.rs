@@ -2,6 +2,7 @@
 
 use crate::config::StdioConfig;
 use crate::error::McpError;
+use crate::leftovers::Note;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -115,6 +116,7 @@ pub(crate) struct Tree {
     child: Child,
     #[cfg(unix)]
     group: Option<nix::unistd::Pid>,
+    _note: Option<Note>,
 }
 
 /// The child's three streams.
@@ -125,11 +127,11 @@ pub(crate) struct Streams {
 }
 
 impl Tree {
-    /// Starts the program without a shell.
+    /// Starts the program without a shell, and notes in `runs` that it runs.
     ///
     /// # Errors
     /// [`McpError::ProgramMissing`] when it is not there or may not be run, else [`McpError::Spawn`].
-    pub(crate) fn spawn(config: &StdioConfig) -> Result<(Self, Streams), McpError> {
+    pub(crate) fn spawn(config: &StdioConfig, runs: Option<&Path>) -> Result<(Self, Streams), McpError> {
         let mut command = Command::new(&config.program);
         command
             .args(&config.args)
@@ -160,11 +162,13 @@ impl Tree {
         };
         #[cfg(unix)]
         let group = child.id().and_then(|id| i32::try_from(id).ok()).map(nix::unistd::Pid::from_raw);
+        let note = child.id().zip(runs).and_then(|(leader, runs)| Note::write(runs, leader));
         Ok((
             Self {
                 child,
                 #[cfg(unix)]
                 group,
+                _note: note,
             },
             streams,
         ))

@@ -54,6 +54,35 @@ impl Checker {
     }
 }
 
+/// Whether a schema is of the plain kind that nearly all are of, and so is sure to compile: compiling thousands only to
+/// see that they do would hold up the start.
+pub(crate) fn is_plain(schema: &Value) -> bool {
+    plain(schema, 8)
+}
+
+fn plain(schema: &Value, depth: usize) -> bool {
+    let (Value::Object(words), Some(depth)) = (schema, depth.checked_sub(1)) else { return false };
+    words.iter().all(|(word, value)| match word.as_str() {
+        "type" => value.as_str().is_some_and(|kind| {
+            matches!(kind, "object" | "array" | "string" | "number" | "integer" | "boolean" | "null")
+        }),
+        "title" | "description" => value.is_string(),
+        "default" | "examples" => true,
+        "required" => value.as_array().is_some_and(|names| {
+            let mut seen = std::collections::HashSet::new();
+            names.len() < 100 && names.iter().all(|name| name.as_str().is_some_and(|name| seen.insert(name)))
+        }),
+        "minimum" | "maximum" => value.is_number(),
+        "minLength" | "maxLength" | "minItems" | "maxItems" => value.is_u64(),
+        "additionalProperties" => value.is_boolean(),
+        "items" => plain(value, depth),
+        "properties" => value
+            .as_object()
+            .is_some_and(|fields| fields.len() < 500 && fields.values().all(|field| plain(field, depth))),
+        _ => false,
+    })
+}
+
 /// Counts what a check may take at most, by going where a validator would go if nothing ever let it stop early.
 struct Walk<'s> {
     root: &'s Value,

@@ -24,6 +24,9 @@ use tokio_util::task::TaskTracker;
 
 mod incoming;
 
+/// With more requests under way than this, throughput counts for more than the quickest way of one.
+const COMPANY: usize = 4;
+
 /// One server's session. Shared by the reader, the callers and the keeper of the link.
 pub(crate) struct Session {
     pub(crate) server: String,
@@ -362,7 +365,8 @@ impl Session {
     fn hand_over(&self, line: Vec<u8>, kind: OutKind) -> Result<(), McpError> {
         let speech = self.speech();
         let version = speech.settled.then_some(speech.revision);
-        self.out.send(Outbound { line, kind, version, modern: speech.is_modern() })
+        let in_company = self.lock_open().requests.len() > COMPANY;
+        self.out.send(Outbound { line, kind, version, modern: speech.is_modern(), in_company })
     }
 
     fn wait_for(&self, id: u64, call: Option<Calling>) -> Result<Ticket<'_>, McpError> {

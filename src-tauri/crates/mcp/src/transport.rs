@@ -47,6 +47,8 @@ pub(crate) struct Outbound {
     pub(crate) version: Option<&'static str>,
     /// It is one of the stateless era.
     pub(crate) modern: bool,
+    /// Others are under way, so that a moment's wait lets several go out together.
+    pub(crate) in_company: bool,
 }
 
 /// What the transport has to know of a message.

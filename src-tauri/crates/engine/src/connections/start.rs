@@ -113,7 +113,8 @@ impl Connections {
             file: self.core.mcp_file.path(),
         };
         let reached = endpoint::of(entry, program, &place).await?;
-        Ok(ServerConfig::new(id.0.clone(), reached))
+        let runs = Some(self.core.home.join(crate::home::RUNS));
+        Ok(ServerConfig { runs, ..ServerConfig::new(id.0.clone(), reached) })
     }
 
     #[expect(clippy::too_many_arguments, reason = "each is one line of the question")]

@@ -3,7 +3,8 @@
 use super::pages::{Ended, Entries};
 use super::{Annotations, TaskSupport, Tool, ToolUse, icons, name_of, text};
 use crate::headers;
-use crate::schema::Checker;
+use crate::schema::{self, Checker};
+use crate::transport::Head;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
@@ -50,7 +51,9 @@ impl Entries for Tools {
         if without_type {
             ended.warn("tool_schema_type", format!("{name}: the input schema names no type"));
         }
-        if let Err(reason) = Checker::new(&input_schema) {
+        if !schema::is_plain(&input_schema)
+            && let Err(reason) = Checker::new(&input_schema)
+        {
             ended.warn("tool_schema_unusable", format!("{name}: arguments are not checked: {reason}"));
         }
         let (output_schema, output) = output_schema(&name, entry.get("outputSchema"), ended);
@@ -71,7 +74,9 @@ impl Entries for Tools {
         };
         let repeatable = claims.read_only == Some(true) || claims.idempotent == Some(true);
         self.hashes.insert(name.clone(), hash);
-        self.uses.insert(name, ToolUse { output, mirrors, task, repeatable });
+        let head = Head::about("tools/call", &name);
+        let use_ = ToolUse { output, mirrors, task, repeatable, head, name: Value::String(name.clone()) };
+        self.uses.insert(name, use_);
         self.found.push(tool);
         Ok(())
     }
@@ -95,22 +100,56 @@ fn output_schema(name: &str, schema: Option<&Value>, ended: &mut Ended) -> (Opti
 
 /// The hash of a definition, and how long it was.
 fn hash(name: &str, entry: &Map<String, Value>) -> (String, usize) {
-    let field = |field: &str| entry.get(field).map_or(Value::Null, sorted);
-    let whole = json!([
-        name,
-        field("title"),
-        field("description"),
-        field("inputSchema"),
-        field("outputSchema"),
-        field("annotations"),
-    ])
-    .to_string();
+    let mut whole = Vec::with_capacity(512);
+    whole.push(b'[');
+    write(&mut whole, &Value::String(name.to_owned()));
+    for field in ["title", "description", "inputSchema", "outputSchema", "annotations"] {
+        whole.push(b',');
+        write_sorted(&mut whole, entry.get(field).unwrap_or(&Value::Null));
+    }
+    whole.push(b']');
     let mut hex = String::with_capacity(64);
     for byte in Sha256::digest(&whole) {
         // Writing to a String cannot fail.
         let _ = write!(hex, "{byte:02x}");
     }
     (hex, whole.len())
+}
+
+/// Compact JSON with the fields of every object in order, so that a server may list them as it likes.
+fn write_sorted(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<(&String, &Value)> = fields.iter().collect();
+            fields.sort_unstable_by_key(|(name, _)| *name);
+            out.push(b'{');
+            for (place, (name, field)) in fields.into_iter().enumerate() {
+                if place > 0 {
+                    out.push(b',');
+                }
+                write(out, name);
+                out.push(b':');
+                write_sorted(out, field);
+            }
+            out.push(b'}');
+        }
+        Value::Array(items) => {
+            out.push(b'[');
+            for (place, item) in items.iter().enumerate() {
+                if place > 0 {
+                    out.push(b',');
+                }
+                write_sorted(out, item);
+            }
+            out.push(b']');
+        }
+        plain => write(out, plain),
+    }
+}
+
+fn write(out: &mut Vec<u8>, value: &impl serde::Serialize) {
+    // Writing JSON into memory cannot fail.
+    let _ = serde_json::to_writer(out, value);
 }
 
 fn task_support(entry: &Map<String, Value>) -> TaskSupport {
@@ -160,16 +199,25 @@ fn claims(annotations: &Map<String, Value>) -> Annotations {
     }
 }
 
-/// The value with the fields of every object in order, so that a server may list them as it likes.
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let mut fields: Vec<_> =
-                fields.iter().map(|(name, field)| (name.clone(), sorted(field))).collect();
-            fields.sort_by(|a, b| a.0.cmp(&b.0));
-            Value::Object(fields.into_iter().collect())
-        }
-        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
-        other => other.clone(),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_over_the_definition_whatever_the_order_of_its_fields() {
+        let of = |text: &str| hash("a", serde_json::from_str::<Value>(text).unwrap().as_object().unwrap()).0;
+        let one = of(
+            r#"{"inputSchema":{"type":"object","title":"t","x":[1,{"b":2,"a":null}]},"description":"d\"é"}"#,
+        );
+        let two = of(
+            r#"{"description":"d\"é","inputSchema":{"x":[1,{"a":null,"b":2}],"title":"t","type":"object"}}"#,
+        );
+        assert_eq!(one, two);
+        assert_ne!(one, of(r#"{"inputSchema":{"type":"object","title":"t","x":[{"b":2,"a":null},1]}}"#));
+        // Rules are bound to it: the same definition must have the same hash in every version of the app.
+        assert_eq!(
+            of(r#"{"inputSchema":{"type":"object"}}"#),
+            format!("{:x}", Sha256::digest(r#"["a",null,null,{"type":"object"},null,null]"#))
+        );
     }
 }

@@ -118,7 +118,7 @@ impl Shared {
         let started = Instant::now();
         let file = stdio.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         self.log.add(LogSource::App, &format!("starting {file}"));
-        match Tree::spawn(stdio) {
+        match Tree::spawn(stdio, config.runs.as_deref()) {
             Ok((tree, streams)) => {
                 let stderr = {
                     let log = self.log.clone();

@@ -6,6 +6,7 @@ use crate::log::{LINE_BYTES, LogSource, ServerLog};
 use bytes::BytesMut;
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::io::IoSlice;
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -19,6 +20,8 @@ const BACKLOG: usize = 64 * 1024 * 1024;
 const CHUNK: usize = 64 * 1024;
 /// How much of an overlong line is kept at each end, to find out whose answer it is.
 const ENDS: usize = 256;
+/// Most messages written together.
+const TOGETHER: usize = 64;
 
 /// The server's input. A message goes out in the caller's own thread when the pipe has room, which it nearly always has; the
 /// rest is written by [`Pipe::drain`].
@@ -72,6 +75,8 @@ impl Pipe {
                 return;
             }
             more.await;
+            // Those who are about to ask may do so first: one write for all of them.
+            tokio::task::yield_now().await;
         }
     }
 
@@ -96,23 +101,27 @@ impl Pipe {
 impl State {
     /// Writes as much of the queue as the pipe takes; closes the pipe when that was asked for and all is out.
     fn write(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        let Some(sink) = self.sink.as_mut() else { return Poll::Ready(Ok(())) };
-        while let Some(front) = self.queue.front() {
-            let rest = front.get(self.written..).unwrap_or_default();
-            if rest.is_empty() {
-                self.queue.pop_front();
-                self.written = 0;
-                continue;
-            }
-            match sink.as_mut().poll_write(cx, rest) {
-                Poll::Ready(Ok(0)) => return Poll::Ready(Err(std::io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(count)) => {
-                    self.written += count;
-                    self.backlog = self.backlog.saturating_sub(count);
+        let Some(mut sink) = self.sink.as_mut() else { return Poll::Ready(Ok(())) };
+        while !self.queue.is_empty() {
+            let count = {
+                let mut slices = [IoSlice::new(&[]); TOGETHER];
+                let mut filled = 0;
+                for (slot, (place, message)) in slices.iter_mut().zip(self.queue.iter().enumerate()) {
+                    let from = if place == 0 { self.written } else { 0 };
+                    *slot = IoSlice::new(message.get(from..).unwrap_or_default());
+                    filled += 1;
                 }
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return Poll::Pending,
-            }
+                let slices = slices.get(..filled).unwrap_or_default();
+                match sink.as_mut().poll_write_vectored(cx, slices) {
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(std::io::ErrorKind::WriteZero.into())),
+                    Poll::Ready(Ok(count)) => count,
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => return Poll::Pending,
+                }
+            };
+            self.taken(count);
+            let Some(next) = self.sink.as_mut() else { return Poll::Ready(Ok(())) };
+            sink = next;
         }
         if self.closing {
             self.sink = None;
@@ -121,8 +130,26 @@ impl State {
     }
 }
 
+impl State {
+    /// So many bytes of the queue are out.
+    fn taken(&mut self, mut count: usize) {
+        self.backlog = self.backlog.saturating_sub(count);
+        while let Some(front) = self.queue.front() {
+            let left = front.len().saturating_sub(self.written);
+            if count < left {
+                self.written += count;
+                return;
+            }
+            count -= left;
+            self.written = 0;
+            self.queue.pop_front();
+        }
+    }
+}
+
 impl Outgoing for Pipe {
     fn send(&self, message: Outbound) -> Result<(), McpError> {
+        let in_company = message.in_company;
         let message = message.line;
         let mut state = self.lock();
         if state.sink.is_none() || state.closing {
@@ -135,6 +162,11 @@ impl Outgoing for Pipe {
         state.backlog += message.len();
         state.queue.push_back(message);
         if !idle {
+            return Ok(());
+        }
+        if in_company {
+            drop(state);
+            self.more.notify_one();
             return Ok(());
         }
         // Nobody waits on this waker: if the pipe is full, `drain` polls again with its own.

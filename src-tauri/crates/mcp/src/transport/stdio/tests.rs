@@ -24,7 +24,13 @@ impl Incoming for Kept {
 }
 
 fn out(line: Vec<u8>) -> Outbound {
-    Outbound { line, kind: crate::transport::OutKind::Notification, version: None, modern: false }
+    Outbound {
+        line,
+        kind: crate::transport::OutKind::Notification,
+        version: None,
+        modern: false,
+        in_company: false,
+    }
 }
 
 async fn split(chunks: &[&[u8]], limit: usize) -> Vec<String> {
