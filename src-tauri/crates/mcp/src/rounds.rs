@@ -102,7 +102,8 @@ pub(crate) async fn ask(
     }
 }
 
-/// Offers the links and waits until the server says that they are done. True when the call is worth another try.
+/// Offers the links and waits until the server says that they are done, or as long as it may be silent: it need not say
+/// so (2025-11-25, client/elicitation), and trying again tells. True when the call is worth another try.
 async fn open_links(
     session: &Session,
     data: Option<&Value>,
@@ -161,8 +162,12 @@ async fn open_links(
                 }
             } => {}
         }
-        running.check()?;
+        match running.check() {
+            Err(McpError::Timeout { hard: false, .. }) => break,
+            other => other?,
+        }
     }
+    running.resume();
     Ok(true)
 }
 

@@ -121,6 +121,27 @@ async fn a_link_that_is_needed_first_is_offered_and_the_call_made_again_when_it_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_never_says_that_a_link_is_done_is_tried_again_when_it_was_silent_long_enough() {
+    let (link, mut server, _) = full(Full::default()).await;
+    let call = start(&link, "a");
+    let first = server.hears().await;
+    let links = json!({"elicitations": [
+        {"mode": "url", "message": "Go", "url": "https://x.example/go", "elicitationId": "e1"}]});
+    let error = json!({"code": -32042, "message": "link", "data": links});
+    server.says(json!({"jsonrpc": "2.0", "id": first["id"], "error": error})).await;
+    let second = loop {
+        let heard = server.hears().await;
+        match heard["method"].as_str() {
+            Some("ping") => server.answers(&heard, json!({})).await,
+            _ => break heard,
+        }
+    };
+    assert_eq!((second["method"].as_str(), &second["params"]["name"]), (Some("tools/call"), &json!("a")));
+    server.answers(&second, json!({"content": []})).await;
+    assert!(call.await.unwrap().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_idle_server_is_asked_whether_it_is_there_and_a_dead_one_is_given_up() {
     let (link, mut server) = ready().await;
     let ping = server.hears().await;
