@@ -13,6 +13,7 @@ use tokio::io::{
 };
 
 mod asking;
+mod exhaustive;
 mod modern;
 mod tasks;
 
