@@ -13,7 +13,7 @@ use crate::wire;
 use crate::wirelog::WireLog;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
@@ -26,6 +26,9 @@ mod incoming;
 
 /// With more requests under way than this, throughput counts for more than the quickest way of one.
 const COMPANY: usize = 4;
+/// Most requests remembered as given up, and for how long an answer without an id may still be theirs.
+const GIVEN_UP: usize = 64;
+const STILL_THEIRS: Duration = Duration::from_secs(30);
 
 /// One server's session. Shared by the reader, the callers and the keeper of the link.
 pub(crate) struct Session {
@@ -82,6 +85,8 @@ pub enum ServerEvent {
 #[derive(Default)]
 struct Open {
     requests: HashMap<u64, Waiting>,
+    /// Given up a short while ago: what comes without an id may be about them.
+    given_up: VecDeque<(u64, Instant)>,
     /// Set once, when the session is over; later requests get it at once.
     ended: Option<McpError>,
 }
@@ -483,7 +488,17 @@ impl Ticket<'_> {
         if !std::mem::replace(&mut self.open, false) {
             return;
         }
-        let waited = self.session.lock_open().requests.remove(&self.id).is_some();
+        let waited = {
+            let mut open = self.session.lock_open();
+            let waited = open.requests.remove(&self.id).is_some();
+            if waited {
+                open.given_up.push_back((self.id, Instant::now()));
+                if open.given_up.len() > GIVEN_UP {
+                    open.given_up.pop_front();
+                }
+            }
+            waited
+        };
         let told = self.session.out.abandon(self.id);
         if waited && self.cancellable && !told {
             let params = json!({ "requestId": self.id, "reason": reason });

@@ -328,3 +328,17 @@ async fn a_changed_definition_changes_the_hash_and_the_order_of_its_fields_does_
     assert_ne!(hashes[0], hashes[2]);
     assert_ne!(hashes[0], hashes[3]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_without_an_id_after_a_call_was_given_up_fails_no_other() {
+    let (link, mut server) = ready().await;
+    let one = start(&link, "a");
+    server.hears().await;
+    assert!(matches!(one.await.unwrap(), Err(McpError::Timeout { .. })));
+    assert_eq!(server.hears().await["method"], "notifications/cancelled");
+    let two = start(&link, "b");
+    let request = server.hears().await;
+    server.says(json!({"jsonrpc": "2.0", "id": null, "error": {"code": 1, "message": "the first"}})).await;
+    server.answers(&request, json!({"content": "2"})).await;
+    assert!(two.await.unwrap().is_ok());
+}

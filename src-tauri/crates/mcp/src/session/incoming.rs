@@ -1,6 +1,6 @@
 //! What a server says, taken in order from the reader.
 
-use super::{ServerEvent, Session};
+use super::{STILL_THEIRS, ServerEvent, Session};
 use crate::call::RawProgress;
 use crate::error::McpError;
 use crate::inbound::{self, CallOrigin, Origin};
@@ -94,7 +94,14 @@ impl Session {
     fn message(&self, message: Message, via: Option<u64>) {
         match message {
             Message::Reply { id: Some(id), outcome } => {
-                let waiting = self.lock_open().requests.remove(&id);
+                let waiting = {
+                    let mut open = self.lock_open();
+                    let waiting = open.requests.remove(&id);
+                    if waiting.is_none() {
+                        open.given_up.retain(|(given_up, _)| *given_up != id);
+                    }
+                    waiting
+                };
                 match waiting {
                     Some(waiting) => {
                         drop(waiting.reply.send(outcome.map_err(|refusal| self.refused(refusal))))
@@ -132,7 +139,13 @@ impl Session {
         // What we only listen on is nobody's open question.
         let listening = self.changes.listening.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut open = self.lock_open();
+        let now = Instant::now();
+        open.given_up.retain(|(_, at)| now.saturating_duration_since(*at) < STILL_THEIRS);
         let id = id.or_else(|| {
+            // It may be about one that nobody waits for any more.
+            if !open.given_up.is_empty() {
+                return None;
+            }
             let mut asked = open.requests.keys().filter(|id| !listening.contains(id));
             match (asked.next(), asked.next()) {
                 (Some(only), None) => Some(*only),
