@@ -18,6 +18,7 @@ use instance::Claim;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    rendering::prepare();
     let home = engine::home_from_env();
     // When this fails (a full disk, a file in its place), the engine says so in the window.
     let _ = std::fs::create_dir_all(&home);

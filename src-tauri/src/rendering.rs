@@ -20,6 +20,12 @@ const SAFE: [&str; 2] = ["WEBKIT_DISABLE_DMABUF_RENDERER", "WEBKIT_DISABLE_COMPO
 /// For tests: act as if nothing was drawn, waiting this many milliseconds. Safe drawing then "works".
 const PRETEND: &str = "PARLEY_TEST_BLANK";
 
+/// How often the page's code runs before it is compiled: in JavaScriptCore's own counts, of 500 and 100. What only
+/// draws the first screen then stays as it is read, and the compiler, its threads and its memory come with real work.
+#[cfg(target_os = "linux")]
+const PATIENT: [(&str, &str); 2] =
+    [("JSC_thresholdForJITAfterWarmUp", "10000"), ("JSC_thresholdForJITSoon", "10000")];
+
 #[derive(Serialize, Deserialize)]
 struct Remembered {
     /// The version that needed it; a newer one tries the normal way again.
@@ -41,7 +47,21 @@ fn is_safe() -> bool {
     SAFE.iter().all(|name| std::env::var_os(name).is_some())
 }
 
-/// Called first of all: starts over with safe drawing if this machine needed it before.
+/// Called before all else, while this process has one thread and may still change its environment: it is the only
+/// way to tell the page's process how to run code. What a person has set stands.
+#[cfg(target_os = "linux")]
+pub(crate) fn prepare() {
+    for (name, value) in PATIENT {
+        // Not set is no harm: the page then only takes more memory.
+        let _ = glib::setenv(name, value, false);
+    }
+}
+
+/// Elsewhere the system's web view has no such switches.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn prepare() {}
+
+/// Starts over with safe drawing if this machine needed it before.
 pub(crate) fn resume(home: &Path) {
     if cfg!(target_os = "linux") && !is_safe() && remembered(home) {
         let error = start_over();
