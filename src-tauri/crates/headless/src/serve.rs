@@ -166,7 +166,7 @@ async fn page(State(site): State<Arc<Site>>, request: Request) -> Response {
 }
 
 /// The window's rules, with the socket in place of its channel.
-const CSP: &str = "default-src 'self'; connect-src 'self'; img-src 'self' data: blob:; object-src 'none'; frame-ancestors 'none'";
+const CSP: &str = "default-src 'self'; connect-src 'self'; img-src 'self' data: blob:; media-src 'self' data: blob:; object-src 'none'; frame-ancestors 'none'";
 
 fn mime(file: &Path) -> &'static str {
     match file.extension().and_then(|ending| ending.to_str()) {
