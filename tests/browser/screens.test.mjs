@@ -20,6 +20,8 @@ const looks = [
   { name: "zh-light", lang: "zh-CN", theme: "light" },
   { name: "zh-dark", lang: "zh-CN", theme: "dark" },
   { name: "en-760", lang: "en", theme: "light", viewport: { width: 760, height: 640 } },
+  // A system's high contrast: its own few colours, so borders and focus must stand by themselves.
+  { name: "en-forced", lang: "en", theme: "light", viewport: { width: 1180, height: 780 }, forcedColors: "active" },
   // 200 % text in a window of 1180×780 leaves half of each.
   { name: "zh-200", lang: "zh-CN", theme: "light", viewport: { width: 590, height: 390 }, deviceScaleFactor: 2 },
 ];

@@ -1,6 +1,6 @@
 // What only a real desktop has: the system's folder picker, an input method, a keychain that may be missing.
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { openApp, windowNamed, xdotool } from "../support/app.mjs";
@@ -119,6 +119,28 @@ test("a key goes to the keychain, is used, is still there after a restart, and i
   }
 });
 
+test("where no program opens mcp.json, the window says so and where it is", async () => {
+  const model = await openModel();
+  const home = freshHome({ model: model.url });
+  // The system's openers, as they are on a desktop that knows no program for the file.
+  const openers = join(home.path, "..", "openers");
+  mkdirSync(openers);
+  for (const name of ["xdg-open", "gio", "gnome-open", "kde-open6", "kde-open5", "kde-open", "wslview"]) {
+    writeFileSync(join(openers, name), "#!/bin/sh\nexit 3\n", { mode: 0o755 });
+  }
+  const page = await openApp(desktop, home, { PATH: `${openers}:${process.env.PATH}` });
+  try {
+    await page.click("nav-connections");
+    await page.click('[data-testid="open-file"]');
+    await page.see('[data-testid="error"][data-code="desktop.cannot_open"]', join(home.path, "mcp.json"));
+    await page.shot(join(results, "window-cannot-open.png"));
+  } finally {
+    await page.close();
+    await model.close();
+    home.remove();
+  }
+});
+
 test("with no keychain it is said, and the key is kept for this run only", async () => {
   const bare = await openDesktop({ keychain: false });
   const model = await openModel();
@@ -136,6 +158,11 @@ test("with no keychain it is said, and the key is kept for this run only", async
     await page.see('[data-testid="message"][data-role="assistant"][data-status="complete"]', "One.");
     assert.equal(model.requests[0].authorization, "Bearer sk-secret-0123456789");
     assert.doesNotMatch(everything(home), /sk-secret-0123456789/);
+    await page.close();
+    page = await openApp(bare, home);
+    await page.click("nav-models");
+    await page.click("model-key-again");
+    await until("its field to have the focus", () => page.run("return document.activeElement?.dataset.testid === 'model-key'"));
   } finally {
     await page.close();
     await bare.close();

@@ -26,16 +26,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub struct Recorded {
     pub calls: Mutex<Vec<String>>,
+    /// Why it opens nothing, while it does not.
+    pub opens_nothing: Mutex<Option<String>>,
 }
 
 impl Desktop for Recorded {
     fn open_url<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<(), String>> {
         self.note(format!("open {url}"));
-        Box::pin(std::future::ready(Ok(())))
+        Box::pin(std::future::ready(self.opened()))
     }
     fn open_path<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), String>> {
         self.note(format!("show {}", path.display()));
-        Box::pin(std::future::ready(Ok(())))
+        Box::pin(std::future::ready(self.opened()))
     }
     fn notify(&self, title: &str, body: &str) {
         self.note(format!("notify {title}: {body}"));
@@ -46,6 +48,10 @@ impl Desktop for Recorded {
 }
 
 impl Recorded {
+    fn opened(&self) -> Result<(), String> {
+        self.opens_nothing.lock().unwrap().clone().map_or(Ok(()), Err)
+    }
+
     fn note(&self, call: String) {
         self.calls.lock().unwrap().push(call);
     }

@@ -328,6 +328,31 @@ async fn secrets_written_by_hand_move_to_the_keychain_and_reach_their_server() {
     run.stop().await;
 }
 
+#[tokio::test]
+async fn what_no_program_opens_is_told_with_its_place_and_only_our_files_and_granted_folders_are_opened() {
+    let world = World::new().await;
+    let mut run = world.start().await;
+    run.server("files", ServerStatus::Ready).await;
+    let open = |path: &str| run.engine.file_open(FileOpen { path: path.into() });
+    let folder = world.folder().display().to_string();
+    open(&folder).await.unwrap();
+    for path in ["/etc/passwd", "/", "..", &format!("{folder}/notes.txt"), &format!("{folder}/..")] {
+        assert_eq!(open(path).await.unwrap_err().code, ErrorCode::RequestBad, "{path}");
+    }
+    assert_eq!(*world.desktop.calls.lock().unwrap(), [format!("show {folder}")]);
+
+    *world.desktop.opens_nothing.lock().unwrap() = Some("no launcher".into());
+    let error = open("mcp.json").await.unwrap_err();
+    let place = world.home().join("mcp.json").display().to_string();
+    assert_eq!(
+        (error.code, error.params["place"].as_str(), error.cause.as_deref()),
+        (ErrorCode::DesktopCannotOpen, Some(place.as_str()), Some("no launcher"))
+    );
+    let error = run.engine.url_open(UrlOpen { url: "https://example.org/".into() }).await.unwrap_err();
+    assert_eq!(error.params["place"].as_str(), Some("https://example.org/"));
+    run.stop().await;
+}
+
 /// How the list shows a model to who opens a window now.
 async fn model_shown(run: &Run, id: &ModelId) -> Model {
     let told = run.engine.subscribe().recv().await;

@@ -60,6 +60,13 @@ pub struct Known {
     pub sse: bool,
 }
 
+impl Known {
+    /// What a revision that was spoken before tells; nothing when it is none of ours.
+    pub fn of_revision(revision: &str) -> Option<Self> {
+        crate::era::known(revision).map(|(_, era)| Self { era, sse: false })
+    }
+}
+
 /// How a server is reached.
 #[derive(Clone, Debug)]
 pub enum Endpoint {

@@ -133,6 +133,7 @@ fn started(_pid: u32) -> Option<String> {
 }
 
 #[cfg(all(test, target_os = "linux"))]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 mod tests {
     use super::*;
     use std::os::unix::process::CommandExt as _;

@@ -142,9 +142,11 @@ impl Link {
         host: Arc<dyn HostServices>,
         limits: Limits,
         era: crate::config::EraChoice,
+        known: Option<Known>,
     ) -> Self {
         let stdio = crate::config::StdioConfig { program: "s".into(), args: vec![], cwd: None, env: vec![] };
-        let config = ServerConfig { era, ..ServerConfig::new("s", crate::config::Endpoint::Stdio(stdio)) };
+        let config =
+            ServerConfig { era, known, ..ServerConfig::new("s", crate::config::Endpoint::Stdio(stdio)) };
         let link = Self::held_by(&Arc::new(Shared::new(&config, host, limits)));
         let shared = link.shared.clone();
         tokio::spawn(async move {

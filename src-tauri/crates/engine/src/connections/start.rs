@@ -8,11 +8,12 @@ use contract::{
     Action, AppError, Ask, AskId, AskSubject, ErrorCode, Event, Level, ServerId, ServerStatus, SubjectKind,
     Variable,
 };
-use mcp::{HostServices, Limits, Link, LinkState, ServerConfig};
+use mcp::{HostServices, Known, Limits, Link, LinkState, ServerConfig, ServerInfo};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use store::ServerRow;
 use tokio_util::sync::CancellationToken;
 
 /// How often the UI is told that a log grew.
@@ -36,16 +37,23 @@ impl Connections {
                 return;
             }
         };
-        self.connect(config, host as Arc<dyn HostServices>, &life).await;
+        self.connect(&entry, config, host as Arc<dyn HostServices>, &life).await;
     }
 
     /// One link, until it is closed. It starts again by itself what stopped by itself.
-    async fn connect(&self, config: ServerConfig, host: Arc<dyn HostServices>, life: &CancellationToken) {
+    async fn connect(
+        &self,
+        entry: &Entry,
+        config: ServerConfig,
+        host: Arc<dyn HostServices>,
+        life: &CancellationToken,
+    ) {
         let id = ServerId(config.id.clone());
         let limits = Limits { handshake: self.core.settings_now().limits.start, ..Limits::default() };
         let link = Link::open(config, host, limits);
         let mut state = link.watch();
         let mut logged = link.logged();
+        let mut remembered: Option<String> = None;
         self.update(&id, life, |slot| slot.link = Some(link.clone()));
         loop {
             let current = state.borrow_and_update().clone();
@@ -69,6 +77,12 @@ impl Connections {
             }) && matches!(current, LinkState::Closed);
             if failed {
                 return;
+            }
+            if let LinkState::Ready(info) = &current
+                && remembered.as_deref() != Some(info.revision.as_str())
+            {
+                remembered = Some(info.revision.clone());
+                self.remember(entry, info).await;
             }
             let pace = tokio::time::Instant::now() + LOG_PACE;
             tokio::select! {
@@ -114,7 +128,33 @@ impl Connections {
         };
         let reached = endpoint::of(entry, program, &place).await?;
         let runs = Some(self.core.home.join(crate::home::RUNS));
-        Ok(ServerConfig { runs, ..ServerConfig::new(id.0.clone(), reached) })
+        let known = self.known(entry).await;
+        Ok(ServerConfig { runs, known, ..ServerConfig::new(id.0.clone(), reached) })
+    }
+
+    /// What was found out when this same program or address was last in use. Without it the era is asked for anew, which
+    /// with some programs takes seconds.
+    async fn known(&self, entry: &Entry) -> Option<Known> {
+        let rows = self.core.store.servers().await.unwrap_or_default();
+        let row = rows.into_iter().find(|row| row.id == entry.id)?;
+        if row.launch_fingerprint != fingerprint(entry) {
+            return None;
+        }
+        Known::of_revision(&row.revision?)
+    }
+
+    /// Keeps what was found out for the next start.
+    async fn remember(&self, entry: &Entry, info: &ServerInfo) {
+        let row = ServerRow {
+            id: entry.id.clone(),
+            launch_fingerprint: fingerprint(entry),
+            approved_at: None,
+            revision: Some(info.revision.clone()),
+            last_ready_at: Some(crate::core::now()),
+        };
+        if let Err(error) = self.core.store.put_server(&row).await {
+            tracing::warn!(%error, "what was learnt about a connection is not kept");
+        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "each is one line of the question")]
@@ -199,6 +239,18 @@ impl Connections {
             self.core.notice("policies", Some(error));
         }
         Ok(())
+    }
+}
+
+/// What the entry's approval, and what is known of it, belong to. The one we ship is known by its version.
+fn fingerprint(entry: &Entry) -> Option<String> {
+    match &entry.reach {
+        Reach::BuiltIn => Some(format!("built in {}", env!("CARGO_PKG_VERSION"))),
+        Reach::Program { command, args, cwd, env } => {
+            Some(launch_fingerprint(&entry.id, command, args, cwd.as_ref(), env))
+        }
+        Reach::Address { url, headers, .. } => Some(endpoint::connect_fingerprint(&entry.id, url, headers)),
+        Reach::Unusable(_) => None,
     }
 }
 

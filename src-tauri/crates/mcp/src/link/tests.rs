@@ -13,6 +13,7 @@ use tokio::io::{
 };
 
 mod asking;
+mod exhaustive;
 mod modern;
 mod tasks;
 
@@ -130,9 +131,13 @@ fn pair() -> (Link, Server) {
 }
 
 fn pair_with(host: Arc<dyn HostServices>, era: EraChoice) -> (Link, Server) {
+    pair_known(host, era, None)
+}
+
+fn pair_known(host: Arc<dyn HostServices>, era: EraChoice, known: Option<Known>) -> (Link, Server) {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let (from, to) = tokio::io::split(ours);
-    let link = Link::over(to, from, host, Limits::default(), era);
+    let link = Link::over(to, from, host, Limits::default(), era, known);
     let (from, to) = tokio::io::split(theirs);
     (link, Server { from: BufReader::new(from).lines(), to })
 }

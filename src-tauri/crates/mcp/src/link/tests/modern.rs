@@ -255,3 +255,30 @@ async fn changes_are_listened_for_and_a_stream_that_breaks_is_asked_for_anew() {
     methods.sort();
     assert_eq!(methods, ["prompts/list", "subscriptions/listen", "tools/list"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_known_spares_the_probe_and_wrong_knowledge_costs_one_more_try() {
+    let known = |revision: &str| Known::of_revision(revision);
+    assert_eq!(known("1999-01-01"), None);
+    let host = || Arc::new(Full::default());
+    // Of the old era, and still is.
+    let (link, mut server) = pair_known(host(), EraChoice::Auto, known("2025-06-18"));
+    server.welcomes(&["a"]).await;
+    until_ready(&link).await;
+    // Upgraded in place since.
+    let (link, mut server) = pair_known(host(), EraChoice::Auto, known("2025-06-18"));
+    let initialize = server.hears().await;
+    assert_eq!(initialize["method"], "initialize");
+    refuses(&mut server, &initialize, -32601, Value::Null).await;
+    discovered(&mut server, json!({"tools": {}}), &["a"]).await;
+    until_ready(&link).await;
+    assert_eq!(state_of(&link).0, Era::Modern);
+    // Of the new era, and gone back.
+    let (link, mut server) = pair_known(host(), EraChoice::Auto, known("2026-07-28"));
+    let discover = server.hears().await;
+    assert_eq!(discover["method"], "server/discover");
+    refuses(&mut server, &discover, -32601, Value::Null).await;
+    server.welcomes(&["a"]).await;
+    until_ready(&link).await;
+    assert_eq!(state_of(&link).0, Era::Legacy);
+}
