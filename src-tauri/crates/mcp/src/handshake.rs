@@ -1,6 +1,7 @@
 //! Meeting a server: which era it speaks, and the first words in it (checklist: both eras).
 
 use crate::config::{Era, EraChoice, Known};
+use crate::era::MODERN;
 use crate::error::McpError;
 use crate::legacy::{self, Welcome};
 use crate::modern::{self, Discovered};
@@ -43,7 +44,7 @@ pub(crate) async fn over_pipes(
                 Discovered::Failed(error) => Err(error),
                 Discovered::Legacy(_) => match legacy::initialize(session, left()).await {
                     // It was modern all along, and only slow to start.
-                    Err(error @ McpError::Refused { .. }) => match modern::discover(session, left()).await {
+                    Err(error) if may_be_modern(&error) => match modern::discover(session, left()).await {
                         Discovered::Modern(welcome) => Ok(welcome),
                         Discovered::Legacy(_) | Discovered::Failed(_) => Err(error),
                     },
@@ -51,6 +52,16 @@ pub(crate) async fn over_pipes(
                 },
             }
         }
+    }
+}
+
+/// Whether a refused handshake may come from a server without one: it says so (code -32022 with what it supports), or
+/// nothing against it.
+fn may_be_modern(error: &McpError) -> bool {
+    match error {
+        McpError::Refused { .. } => true,
+        McpError::Version { offered } => MODERN.iter().any(|name| offered.contains(name)),
+        _ => false,
     }
 }
 
@@ -88,8 +99,9 @@ pub(crate) async fn over_http(
         Discovered::Legacy(error) if choice == EraChoice::Modern => Err(named(error, session)),
         Discovered::Legacy(probe) => match legacy::initialize(session, left()).await {
             // It was modern all along, and only slow.
-            Err(error @ (McpError::Refused { .. } | McpError::Http { .. }))
-                if matches!(probe, McpError::NoAnswer { .. }) =>
+            Err(error)
+                if matches!(probe, McpError::NoAnswer { .. })
+                    && (may_be_modern(&error) || matches!(error, McpError::Http { .. })) =>
             {
                 match modern::discover(session, left()).await {
                     Discovered::Modern(welcome) => Ok(welcome),

@@ -42,6 +42,25 @@ fn state_of(link: &Link) -> (Era, String) {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_server_of_the_new_era_that_is_slow_to_start_is_met_although_it_took_the_handshake_amiss() {
+    let (link, mut server) = auto();
+    let probe = server.hears().await;
+    assert_eq!(probe["method"], "server/discover");
+    // Three seconds of silence: it is still starting. Then it reads all that has come.
+    let initialize = loop {
+        let heard = server.hears().await;
+        if heard["method"] == "initialize" {
+            break heard;
+        }
+    };
+    server.answers(&probe, json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})).await;
+    refuses(&mut server, &initialize, -32022, json!({"supported": ["2026-07-28"], "requested": "2025-11-25"})).await;
+    discovered(&mut server, json!({"tools": {}}), &["a"]).await;
+    until_ready(&link).await;
+    assert_eq!(state_of(&link), (Era::Modern, "2026-07-28".into()));
+}
+
 #[tokio::test]
 async fn a_server_of_the_new_era_gets_what_it_wants_with_every_request_and_no_handshake() {
     let (link, mut server) = auto();
