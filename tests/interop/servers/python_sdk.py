@@ -5,6 +5,7 @@ import sys
 from typing import Annotated
 
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve import Elicit, ListRoots, Resolve, Sample
 from mcp_types import CreateMessageResult, ListRootsResult, SamplingMessage, TextContent
 from pydantic import BaseModel
@@ -29,7 +30,7 @@ def add(a: int, b: int) -> Sum:
 @server.tool()
 def fail() -> str:
     """Always fails"""
-    raise ValueError("it broke")
+    raise ToolError("it broke")
 
 
 @server.tool()
