@@ -3,8 +3,7 @@
 //!
 //! The servers are installed by `./test interop`: npm packages below `servers/`, Python ones in `target/interop-python`.
 
-// A helper of tests: what goes wrong here is the test's failure.
-#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod host;
 mod served;

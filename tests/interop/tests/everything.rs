@@ -1,5 +1,12 @@
 //! The reference server that has something of everything, on each of its three transports.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on must fail"
+)]
+
 use interop::{Asked, Connected, Program, SOON, Served, first_text, loopback};
 use mcp::{
     CallContext, CallOrigin, CompletionRef, ElicitRequest, Era, EraChoice, McpError, Part, ResourceBody,

@@ -1,5 +1,12 @@
 //! The reference servers that do one thing each.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on must fail"
+)]
+
 use interop::{Connected, Program, SOON, first_text};
 use mcp::{Era, EraChoice, Root, file_uri};
 use serde_json::json;

@@ -1,5 +1,12 @@
 //! Servers on the SDKs of three languages, each on both of its transports and in both eras.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on must fail"
+)]
+
 use interop::{Asked, Connected, Program, SOON, Served, first_text};
 use mcp::{
     CallContext, CompletionRef, ElicitRequest, Era, EraChoice, McpError, Part, Root, ServerEvent, SkillFiles,
