@@ -98,6 +98,11 @@ impl Connected {
         let cwd = Some(program.folder.path().to_owned());
         let config = StdioConfig { program: program.program, args: program.args, cwd, env };
         let mut connected = Self::open(Endpoint::Stdio(config), era, mark).await;
+        // Else the look at its end would find nothing either.
+        assert!(
+            !cfg!(target_os = "linux") || !marked(&connected.mark).is_empty(),
+            "no process carries the mark"
+        );
         connected._folder = Some(program.folder);
         connected
     }
