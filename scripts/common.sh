@@ -63,6 +63,20 @@ need_npm() {
     cp "$1/package-lock.json" "$stamp"
 }
 
+# need_python WHY REQUIREMENTS FOLDER: a Python of its own in FOLDER, with these packages, when the list changed.
+need_python() {
+    local why=$1 requirements=$2 folder=$3
+    cmp -s "$requirements" "$folder/installed.txt" && return
+    command -v python3 >/dev/null && python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null ||
+        need_packages "$why" python3 python3-venv
+    say "Installing $why"
+    rm -rf "$folder"
+    python3 -m venv "$folder" >&2 &&
+        "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements" >&2 ||
+        fail "The Python packages could not be installed (see above). Python 3.10 or newer is needed."
+    cp "$requirements" "$folder/installed.txt"
+}
+
 # The page, into ui/dist, when anything it is made of is newer than the last time.
 build_ui() {
     local stamp=$target/ui-built
@@ -81,7 +95,7 @@ build_ui() {
 # one set of features and nothing is compiled twice.
 build_programs() {
     say "Building the app (the first time takes some minutes)"
-    cargo build --workspace --bins >&2 || fail "The build failed (see above)."
+    cargo build --workspace --bins --exclude parley-interop >&2 || fail "The build failed (see above)."
 }
 
 # Where cargo puts things.

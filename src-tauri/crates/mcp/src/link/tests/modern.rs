@@ -55,7 +55,13 @@ async fn a_server_of_the_new_era_that_is_slow_to_start_is_met_although_it_took_t
         }
     };
     server.answers(&probe, json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})).await;
-    refuses(&mut server, &initialize, -32022, json!({"supported": ["2026-07-28"], "requested": "2025-11-25"})).await;
+    refuses(
+        &mut server,
+        &initialize,
+        -32022,
+        json!({"supported": ["2026-07-28"], "requested": "2025-11-25"}),
+    )
+    .await;
     discovered(&mut server, json!({"tools": {}}), &["a"]).await;
     until_ready(&link).await;
     assert_eq!(state_of(&link), (Era::Modern, "2026-07-28".into()));
