@@ -49,14 +49,7 @@ impl Scripted {
 
 impl HostServices for Scripted {
     fn declares(&self) -> Declared {
-        Declared {
-            roots: true,
-            sampling: true,
-            sampling_tools: true,
-            elicitation: true,
-            elicitation_url: true,
-            tasks: true,
-        }
+        Declared::everything()
     }
 
     fn roots(&self, _: Origin) -> BoxFuture<'_, Vec<Root>> {

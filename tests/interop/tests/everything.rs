@@ -141,7 +141,7 @@ async fn plain(server: &Connected) {
 
 /// Tools that ask back, on all the ways there are.
 async fn questions(server: &Connected, transport: Transport) {
-    let folder = Root { uri: "file:///work/papers".to_owned(), name: "Papers".to_owned() };
+    let folder = Root { uri: "file:///home/ana/papers".to_owned(), name: "Papers".to_owned() };
     server.host.set_roots(vec![folder]);
     // It may have asked already, when there was none.
     server.link.roots_changed();
@@ -149,7 +149,7 @@ async fn questions(server: &Connected, transport: Transport) {
         while !server
             .text("get-roots-list", json!({}))
             .await
-            .contains("1. Papers\n   URI: file:///work/papers")
+            .contains("1. Papers\n   URI: file:///home/ana/papers")
         {
             tokio::task::yield_now().await;
         }

@@ -203,9 +203,18 @@ pub(crate) async fn load(session: &Session, over_http: bool) -> Loaded {
         ..Catalog::default()
     };
     let mut ttl: Option<Duration> = None;
-    for ended in [tools_ended, resources_ended, templates_ended, prompts_ended] {
+    for (capability, ended) in [
+        ("tools", tools_ended),
+        ("resources", resources_ended),
+        ("resources", templates_ended),
+        ("prompts", prompts_ended),
+    ] {
         catalog.skipped.extend(ended.skipped);
         catalog.warnings.extend(ended.warnings);
+        // Where changes are announced, that is when to look again.
+        if speech.offers_in(capability, "listChanged") {
+            continue;
+        }
         ttl = match (ttl, ended.ttl) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),

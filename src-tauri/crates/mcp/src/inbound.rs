@@ -60,6 +60,20 @@ pub struct Declared {
     pub tasks: bool,
 }
 
+impl Declared {
+    /// All there is.
+    pub const fn everything() -> Self {
+        Self {
+            roots: true,
+            sampling: true,
+            sampling_tools: true,
+            elicitation: true,
+            elicitation_url: true,
+            tasks: true,
+        }
+    }
+}
+
 /// The person, a rule or a lack of either said no.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declined {
@@ -199,14 +213,7 @@ mod tests {
 
     #[test]
     fn only_what_is_wired_is_declared() {
-        let all = Declared {
-            roots: true,
-            sampling: true,
-            sampling_tools: true,
-            elicitation: true,
-            elicitation_url: true,
-            tasks: true,
-        };
+        let all = Declared::everything();
         assert_eq!(
             capabilities(all, false),
             json!({"roots": {"listChanged": true}, "sampling": {"tools": {}}, "elicitation": {"form": {}, "url": {}},

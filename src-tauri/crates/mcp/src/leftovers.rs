@@ -58,6 +58,7 @@ fn end(leader: u32, noted: &str) {
         return;
     }
     let latest = Instant::now() + Duration::from_millis(700);
+    // Polled, because only children can be waited for, and these are no longer ours.
     while killpg(group, None).is_ok() && Instant::now() < latest {
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -143,6 +144,15 @@ mod tests {
         Command::new("sh").args(["-c", script]).process_group(0).spawn().unwrap()
     }
 
+    /// Whether the whole group ends, within two seconds.
+    fn ends(leader: &Child) -> bool {
+        let group = nix::unistd::Pid::from_raw(i32::try_from(leader.id()).unwrap());
+        (0..200).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            nix::sys::signal::killpg(group, None).is_err()
+        })
+    }
+
     #[test]
     fn what_was_left_is_ended_with_its_tree_and_what_only_has_the_number_is_not() {
         let folder = tempfile::tempdir().unwrap();
@@ -154,14 +164,7 @@ mod tests {
         fs::write(folder.path().join("noise"), "x").unwrap();
         end_leftovers(folder.path());
         assert!(!left.wait().unwrap().success());
-        let group = nix::unistd::Pid::from_raw(i32::try_from(left.id()).unwrap());
-        for _ in 0..200 {
-            if nix::sys::signal::killpg(group, None).is_err() {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-        assert!(nix::sys::signal::killpg(group, None).is_err(), "its child still runs");
+        assert!(ends(&left), "its child still runs");
         assert!(other.try_wait().unwrap().is_none(), "somebody else's process was ended");
         other.kill().unwrap();
         other.wait().unwrap();
@@ -178,13 +181,7 @@ mod tests {
         let group = nix::unistd::Pid::from_raw(i32::try_from(leader.id()).unwrap());
         assert!(nix::sys::signal::killpg(group, None).is_ok());
         end_leftovers(folder.path());
-        for _ in 0..200 {
-            if nix::sys::signal::killpg(group, None).is_err() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-        panic!("the child still runs");
+        assert!(ends(&leader), "the child still runs");
     }
 
     #[test]

@@ -105,6 +105,8 @@ struct Shared {
     /// Resources somebody wants to be told of; they outlive a run.
     wanted: watch::Sender<BTreeSet<String>>,
     log_level: Mutex<Option<String>>,
+    /// Counts the times the lists were read, changed or not.
+    loads: watch::Sender<u64>,
     /// What the last run that came into use found out.
     known: Mutex<Option<Known>>,
     revive: Notify,
@@ -174,16 +176,20 @@ impl Link {
         self.shared.events.subscribe()
     }
 
-    /// What the server offers; empty until it is ready. When its time is up it is asked for anew in the background
-    /// (2026-07-28, server/utilities/caching).
+    /// What the server offers; empty until it is ready.
     pub fn catalog(&self) -> Arc<Catalog> {
+        self.shared.live().loaded.catalog
+    }
+
+    /// Asks in the background for what the server offers when the time it gave for it is up (2026-07-28,
+    /// server/utilities/caching). To be called when it is about to be used, such as at the start of a turn.
+    pub fn freshen(&self) {
         let live = self.shared.live();
         if let (Some(run), Some(until)) = (&live.run, live.loaded.fresh_until)
             && Instant::now() >= until
         {
             run.session.changes.lists.notify_one();
         }
-        live.loaded.catalog
     }
 
     /// Calls a tool. Null arguments are sent as an empty object. Neither consent nor the arguments' fit is checked
@@ -465,10 +471,10 @@ impl Link {
     /// Lists everything anew and waits for it.
     async fn reload(&self) {
         let Ok(live) = self.shared.ready() else { return };
-        let mut state = self.watch();
-        state.borrow_and_update();
+        let mut loads = self.shared.loads.subscribe();
+        loads.borrow_and_update();
         live.run.session.changes.lists.notify_one();
-        drop(tokio::time::timeout(self.shared.limits.idle, state.changed()).await);
+        drop(tokio::time::timeout(self.shared.limits.idle, loads.changed()).await);
     }
 }
 
@@ -492,6 +498,7 @@ impl Shared {
             events: broadcast::Sender::new(EVENTS),
             wanted: watch::Sender::default(),
             log_level: Mutex::default(),
+            loads: watch::Sender::default(),
             known: Mutex::default(),
             revive: Notify::new(),
             stop: CancellationToken::new(),
@@ -505,6 +512,7 @@ impl Shared {
 
     fn set_live(&self, live: Live) {
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = live;
+        self.loads.send_modify(|loads| *loads += 1);
     }
 
     fn ready(&self) -> Result<ReadyLive, McpError> {

@@ -315,10 +315,11 @@ impl Session {
             }
             std::mem::take(&mut open.requests)
         };
+        // First, so that who is told below finds the session over.
+        self.over.cancel();
         for (_, waiting) in waiting {
             drop(waiting.reply.send(Err(why.clone())));
         }
-        self.over.cancel();
         self.tasks.close();
         self.out.close();
     }

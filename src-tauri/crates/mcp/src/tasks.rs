@@ -204,7 +204,8 @@ impl Drop for Kept<'_> {
     }
 }
 
-/// A task nobody waits for any more is cancelled by its own request, never by `notifications/cancelled`.
+/// A task nobody waits for any more is cancelled by its own request, never by `notifications/cancelled`. Not when the
+/// connection ends: it can be taken up again in the next one.
 struct CancelOnDrop<'s> {
     session: &'s Session,
     id: &'s str,
@@ -213,7 +214,7 @@ struct CancelOnDrop<'s> {
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
-        if !self.done {
+        if !self.done && !self.session.over.is_cancelled() {
             self.session.fire(Head::about("tasks/cancel", self.id), json!({ "taskId": self.id }));
         }
     }
@@ -229,7 +230,8 @@ const KEPT: usize = 64;
 struct Work {
     id: String,
     created: String,
-    state: watch::Sender<State>,
+    /// With the time of its last change.
+    state: watch::Sender<(State, String)>,
     stop: CancellationToken,
 }
 
@@ -242,16 +244,25 @@ enum State {
 
 impl Work {
     fn shown(&self) -> Value {
-        let status = match &*self.state.borrow() {
+        let (state, updated) = &*self.state.borrow();
+        let status = match state {
             State::Working => "working",
             State::Done(Ok(_)) => "completed",
             State::Done(Err(_)) => "failed",
             State::Cancelled => "cancelled",
         };
         json!({
-            "taskId": self.id, "status": status, "createdAt": self.created, "lastUpdatedAt": timestamp(),
+            "taskId": self.id, "status": status, "createdAt": self.created, "lastUpdatedAt": updated,
             "ttl": null, "pollInterval": 1000,
         })
+    }
+
+    fn is_working(&self) -> bool {
+        matches!(self.state.borrow().0, State::Working)
+    }
+
+    fn settle(&self, state: State) {
+        self.state.send_replace((state, timestamp()));
     }
 }
 
@@ -265,17 +276,18 @@ impl Received {
 
 /// Takes a question as a task: answers at once with its id and works it out beside.
 pub(crate) fn receive(session: &Session, method: &str, params: Value, origin: Origin) -> Answer {
+    let created = timestamp();
     let work = Arc::new(Work {
         id: random_id(),
-        created: timestamp(),
-        state: watch::Sender::new(State::Working),
+        created: created.clone(),
+        state: watch::Sender::new((State::Working, created)),
         stop: session.over.child_token(),
     });
     {
         let mut works = session.received.0.lock().unwrap_or_else(PoisonError::into_inner);
         if works.len() >= KEPT {
             // Finished ones wait to be fetched, but not for ever.
-            works.retain(|_, work| matches!(&*work.state.borrow(), State::Working));
+            works.retain(|_, work| work.is_working());
         }
         if works.len() >= KEPT {
             return Err((-32603, "too many tasks at once".to_owned()));
@@ -290,7 +302,7 @@ pub(crate) fn receive(session: &Session, method: &str, params: Value, origin: Or
             () = work.stop.cancelled() => State::Cancelled,
             answer = inbound::answer(&this, &method, params, origin) => State::Done(answer),
         };
-        work.state.send_replace(done);
+        work.settle(done);
         drop(this.notify("notifications/tasks/status", Some(work.shown())));
     });
     Ok(json!({ "task": shown }))
@@ -321,10 +333,10 @@ pub(crate) async fn serve_received(
         "tasks/get" => Ok(session.received.find(params)?.shown()),
         "tasks/cancel" => {
             let work = session.received.find(params)?;
-            if !matches!(&*work.state.borrow(), State::Working) {
+            if !work.is_working() {
                 return Err((-32602, "the task has ended".to_owned()));
             }
-            work.state.send_replace(State::Cancelled);
+            work.settle(State::Cancelled);
             work.stop.cancel();
             Ok(work.shown())
         }
@@ -333,8 +345,8 @@ pub(crate) async fn serve_received(
             let mut state = work.state.subscribe();
             let done = tokio::select! {
                 () = cancel.cancelled() => return Err((-32603, "no longer wanted".to_owned())),
-                done = state.wait_for(|state| !matches!(state, State::Working)) => match done {
-                    Ok(done) => done.clone(),
+                done = state.wait_for(|(state, _)| !matches!(state, State::Working)) => match done {
+                    Ok(done) => done.0.clone(),
                     Err(_) => State::Cancelled,
                 },
             };

@@ -21,6 +21,8 @@ pub use served::Served;
 
 use serde::Serialize;
 use serde_json::Value;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// What a driver sets as the limit of a request nobody answers.
@@ -127,6 +129,17 @@ pub enum Then {
 }
 
 impl Mode {
+    /// Whether `echo` works on the same connection, after the call that meets the fault where there is one.
+    pub fn echoes(&self) -> bool {
+        match &self.expect {
+            Expect::Works { .. } | Expect::WorksWithNotes { .. } | Expect::Lists { .. } => true,
+            Expect::CallFails { then, .. }
+            | Expect::CallWorks { then, .. }
+            | Expect::CallEnds { then, .. } => *then == Then::Echo,
+            Expect::FailsPlainly { .. } | Expect::Ends { .. } => false,
+        }
+    }
+
     /// The call that meets the fault, where a call does.
     pub fn call(&self) -> Option<&Call> {
         match &self.expect {
@@ -162,6 +175,29 @@ pub fn modes() -> Vec<Mode> {
 /// `good-stdio`, `good-stdio-modern`, `good-http` and `good-http-modern`.
 pub fn mode(name: &str) -> Option<Mode> {
     good_ones().into_iter().chain(modes()).find(|mode| mode.name == name)
+}
+
+/// Has every mode of a transport judged, so many at once; gives what was said against them.
+pub fn judged(
+    transport: Transport,
+    at_once: usize,
+    judge: impl Fn(&Mode) -> Result<(), String> + Sync,
+) -> Vec<String> {
+    let all: Vec<Mode> = modes().into_iter().filter(|mode| mode.transport == transport).collect();
+    let next = AtomicUsize::new(0);
+    let faults = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some(mode) = all.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    if let Err(words) = judge(mode) {
+                        faults.lock().unwrap_or_else(PoisonError::into_inner).push(words);
+                    }
+                }
+            });
+        }
+    });
+    faults.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn good_ones() -> [Mode; 4] {

@@ -3,12 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
 
-use nasty::{Era, Expect, Mode, Served, Then, Transport, modes};
+use nasty::{Era, Mode, Served, Transport, judged};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -261,24 +260,14 @@ fn drive(name: &str, era: Era, call: Option<(&str, Value)>, echo: bool) -> (Vec<
     (said, echoed)
 }
 
-fn echoes(mode: &Mode) -> bool {
-    match &mode.expect {
-        Expect::Works { .. } | Expect::WorksWithNotes { .. } | Expect::Lists { .. } => true,
-        Expect::CallFails { then, .. } | Expect::CallWorks { then, .. } | Expect::CallEnds { then, .. } => {
-            *then == Then::Echo
-        }
-        Expect::FailsPlainly { .. } | Expect::Ends { .. } => false,
-    }
-}
-
 fn fault(mode: &Mode) -> Result<(), String> {
     let call = mode.call().map(|call| (call.tool, call.arguments.clone().unwrap_or_else(|| json!({}))));
     let good = match mode.era {
         Era::Legacy => "good-http",
         Era::Modern => "good-http-modern",
     };
-    let (said, echoed) = drive(mode.name, mode.era, call.clone(), echoes(mode));
-    if echoes(mode) && !echoed {
+    let (said, echoed) = drive(mode.name, mode.era, call.clone(), mode.echoes());
+    if mode.echoes() && !echoed {
         return Err(format!(
             "{}: echo does not work: {}",
             mode.name,
@@ -301,21 +290,7 @@ fn fault(mode: &Mode) -> Result<(), String> {
 
 #[test]
 fn every_http_mode_has_its_fault_and_the_rest_works() {
-    let all: Vec<Mode> = modes().into_iter().filter(|mode| mode.transport == Transport::Http).collect();
-    let next = AtomicUsize::new(0);
-    let faults = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                while let Some(mode) = all.get(next.fetch_add(1, Ordering::SeqCst)) {
-                    if let Err(words) = fault(mode) {
-                        faults.lock().unwrap().push(words);
-                    }
-                }
-            });
-        }
-    });
-    let faults = faults.into_inner().unwrap();
+    let faults = judged(Transport::Http, 8, fault);
     assert!(faults.is_empty(), "{faults:#?}");
 }
 

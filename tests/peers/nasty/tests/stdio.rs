@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
 
-use nasty::{Era, Expect, Mode, Then, Transport, modes};
+use nasty::{Era, Mode, Transport, judged};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -230,16 +230,8 @@ fn drive(name: &str, era: Era, call: Option<(&str, Value)>, echo: bool) -> (Seen
 }
 
 fn echoes(mode: &Mode) -> bool {
-    match &mode.expect {
-        Expect::Works { .. } | Expect::WorksWithNotes { .. } | Expect::Lists { .. } => {
-            // Ends by what a probe of both eras sends.
-            mode.name != "discover-kills"
-        }
-        Expect::CallFails { then, .. } | Expect::CallWorks { then, .. } | Expect::CallEnds { then, .. } => {
-            *then == Then::Echo
-        }
-        Expect::FailsPlainly { .. } | Expect::Ends { .. } => false,
-    }
+    // That one ends by what a probe of both eras sends.
+    mode.echoes() && mode.name != "discover-kills"
 }
 
 fn fault(mode: &Mode) -> Result<(), String> {
@@ -269,21 +261,7 @@ fn fault(mode: &Mode) -> Result<(), String> {
 
 #[test]
 fn every_stdio_mode_has_its_fault_and_the_rest_works() {
-    let all: Vec<Mode> = modes().into_iter().filter(|mode| mode.transport == Transport::Stdio).collect();
-    let next = AtomicUsize::new(0);
-    let faults = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..10 {
-            scope.spawn(|| {
-                while let Some(mode) = all.get(next.fetch_add(1, Ordering::SeqCst)) {
-                    if let Err(words) = fault(mode) {
-                        faults.lock().unwrap().push(words);
-                    }
-                }
-            });
-        }
-    });
-    let faults = faults.into_inner().unwrap();
+    let faults = judged(Transport::Stdio, 10, fault);
     assert!(faults.is_empty(), "{faults:#?}");
 }
 

@@ -59,14 +59,7 @@ impl Answers {
 
 impl HostServices for Answers {
     fn declares(&self) -> Declared {
-        Declared {
-            roots: true,
-            sampling: true,
-            sampling_tools: true,
-            elicitation: true,
-            elicitation_url: true,
-            tasks: true,
-        }
+        Declared::everything()
     }
 
     fn roots(&self, _: Origin) -> BoxFuture<'_, Vec<Root>> {

@@ -173,6 +173,8 @@ async fn prepare(
     without: &BTreeSet<String>,
 ) -> Result<(Arc<Round>, llm::Request), AppError> {
     let ready = connections.ready();
+    // What comes of it is there for the next round; this one does not wait.
+    ready.iter().for_each(|ready| ready.link.freshen());
     let items = core.store.items(conversation, None, ITEMS).await.map_err(error::from_store)?;
     // Tools the chat used once keep their names even when their connection is off now.
     let mut used: Vec<(String, String)> = ready

@@ -1,6 +1,6 @@
 //! Keeps a server going: run after run, with pauses between them, until it is closed or will not work.
 
-use super::{LinkState, Live, Shared};
+use super::{LinkState, Shared};
 use crate::config::{Era, Known, ServerConfig};
 use crate::error::McpError;
 use crate::health::{Breaker, Next, jittered};
@@ -28,7 +28,6 @@ impl Shared {
         let mut was_ready = false;
         loop {
             let end = self.run(&config).await;
-            self.set_live(Live::default());
             let (error, ready_since, while_probing) = match end {
                 End::Closed => {
                     self.log.add(LogSource::App, "closed");

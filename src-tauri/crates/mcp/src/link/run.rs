@@ -19,7 +19,7 @@ use crate::transport::http::Http;
 use crate::transport::sse::Sse;
 use crate::transport::stdio::{self, Pipe};
 use serde_json::{Value, json};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
@@ -160,11 +160,10 @@ impl Shared {
 
         let meet = async { handshake::over_pipes(&session, config.era, config.known).await };
         let served = self.serve(&run, Transport::Stdio, started, meet);
-        let failed = |error| Some((error, false));
         let ended = tokio::select! {
             biased;
             () = self.stop.cancelled() => None,
-            error = served => failed(error),
+            error = served => Some((error, false)),
             code = ended(tree.as_mut(), &mut reader, &pipe) => {
                 if let Some(stderr) = stderr.as_mut() {
                     drop(tokio::time::timeout(LAST_WORDS, stderr).await);
@@ -174,14 +173,8 @@ impl Shared {
                 Some((McpError::Exited { seconds, code, stderr_tail: self.log.tail() }, probing))
             }
         };
-        let ready_since = self.ready_since();
-        self.set_live(Live::default());
-        let why = ended.as_ref().map_or(McpError::Closed, |(error, _)| error.clone());
-        session.end(why);
-        // Told before the tree is ended, which takes its time.
-        if let Some((error, false)) = &ended {
-            self.announce_end(error, ready_since);
-        }
+        // Before the tree is ended, which takes its time.
+        let ready_since = self.out_of_use(&session, ended.as_ref().map(|(error, _)| error));
         // Ending the session has closed the server's input: well-behaved ones go now.
         if let Some(tree) = tree {
             tree.end(self.limits.goodbye).await;
@@ -242,15 +235,7 @@ impl Shared {
             () = self.stop.cancelled() => None,
             error = self.serve(&run, Transport::Http, started, meet) => Some(error),
         };
-        let ready_since = self.ready_since();
-        self.set_live(Live::default());
-        session.end(end.clone().unwrap_or(McpError::Closed));
-        if let Some(error) = &end {
-            // A server of the handshake era may turn out to be HTTP+SSE: then this is not the end yet.
-            if ready_since.is_some() {
-                self.announce_end(error, ready_since);
-            }
-        }
+        let ready_since = self.out_of_use(&session, end.as_ref());
         transport.goodbye().await;
         match end {
             None => End::Closed,
@@ -268,7 +253,7 @@ impl Shared {
         let (transport, stream) = opened?;
         let session = self.new_session(Arc::new(transport.clone()));
         let incoming: Arc<dyn Incoming> = session.clone();
-        transport.bring_to(Arc::downgrade(&incoming) as Weak<dyn Incoming>);
+        transport.bring_to(Arc::downgrade(&incoming));
         let run = Run::new(session.clone(), None);
         // This transport is of the first revision; nobody speaks the stateless era over it.
         let meet = async { legacy::initialize(&session, self.limits.handshake).await };
@@ -278,12 +263,7 @@ impl Shared {
             error = self.serve(&run, Transport::Sse, started, meet) => Some(error),
             () = stream.read(session.as_ref()) => Some(McpError::Broken),
         };
-        let ready_since = self.ready_since();
-        self.set_live(Live::default());
-        session.end(end.clone().unwrap_or(McpError::Closed));
-        if let Some(error) = &end {
-            self.announce_end(error, ready_since);
-        }
+        let ready_since = self.out_of_use(&session, end.as_ref());
         transport.end();
         Ok(match end {
             None => End::Closed,
@@ -408,23 +388,16 @@ impl Shared {
         matches!(&*self.state.borrow(), LinkState::Ready(_))
     }
 
-    /// When the run that is ending came into use.
-    fn ready_since(&self) -> Option<Instant> {
-        self.live().since
-    }
-
-    /// A run that was in use has ended: nobody should go on believing otherwise while it is cleaned up.
-    fn announce_end(&self, error: &McpError, ready_since: Option<Instant>) {
-        if ready_since.is_none() {
-            return;
+    /// Takes a run that ends out of use, and says so: nobody should go on believing otherwise while it is cleaned up.
+    /// Gives since when it was in use, when it was.
+    fn out_of_use(&self, session: &Session, error: Option<&McpError>) -> Option<Instant> {
+        let ready_since = self.live().since;
+        self.set_live(Live::default());
+        session.end(error.cloned().unwrap_or(McpError::Closed));
+        if let (Some(error), Some(_)) = (error, ready_since) {
+            self.state.send_replace(LinkState::Waiting { error: error.clone(), again_in: Duration::ZERO });
         }
-        self.state.send_if_modified(|state| {
-            let was = matches!(state, LinkState::Ready(_));
-            if was {
-                *state = LinkState::Waiting { error: error.clone(), again_in: Duration::ZERO };
-            }
-            was
-        });
+        ready_since
     }
 }
 

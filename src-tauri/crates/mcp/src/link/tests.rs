@@ -45,14 +45,7 @@ impl Full {
 
 impl HostServices for Full {
     fn declares(&self) -> Declared {
-        Declared {
-            roots: true,
-            sampling: true,
-            sampling_tools: true,
-            elicitation: true,
-            elicitation_url: true,
-            tasks: true,
-        }
+        Declared::everything()
     }
 
     fn roots(&self, origin: Origin) -> BoxFuture<'_, Vec<Root>> {

@@ -307,3 +307,53 @@ async fn what_was_known_spares_the_probe_and_wrong_knowledge_costs_one_more_try(
     until_ready(&link).await;
     assert_eq!(state_of(&link).0, Era::Legacy);
 }
+
+/// A server that lists the tool `a`, good for so many milliseconds.
+async fn listed_for(ttl: u64, capabilities: Value) -> (Link, Server) {
+    let (link, mut server) = auto();
+    let discover = server.hears().await;
+    server
+        .answers(&discover, json!({"supportedVersions": ["2026-07-28"], "capabilities": capabilities}))
+        .await;
+    let list = server.hears().await;
+    server.answers(&list, json!({"tools": [{"name": "a"}], "ttlMs": ttl})).await;
+    until_ready(&link).await;
+    (link, server)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_is_asked_for_anew_when_its_time_is_up_and_it_is_about_to_be_used() {
+    let (link, mut server) = listed_for(5_000, json!({"tools": {}})).await;
+    let quiet = Duration::from_secs(3);
+    link.freshen();
+    assert!(tokio::time::timeout(quiet, server.hears()).await.is_err(), "still good");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    // Looking at it is not using it: lists are looked at whenever something is drawn.
+    link.catalog();
+    assert!(tokio::time::timeout(quiet, server.hears()).await.is_err(), "polled");
+    link.freshen();
+    assert_eq!(server.hears().await["method"], "tools/list");
+    // A server that announces changes is believed.
+    let (link, mut server) = listed_for(0, json!({"tools": {"listChanged": true}})).await;
+    assert_eq!(server.hears().await["method"], "subscriptions/listen");
+    link.freshen();
+    assert!(tokio::time::timeout(quiet, server.hears()).await.is_err(), "announced");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_headers_do_not_fit_is_made_again_once_after_one_look_at_the_list() {
+    let (link, mut server) = ready_with(Arc::default()).await;
+    let before = Instant::now();
+    let call = start(&link, "a");
+    let first = server.hears().await;
+    refuses(&mut server, &first, -32020, Value::Null).await;
+    let list = server.hears().await;
+    assert_eq!(list["method"], "tools/list");
+    // The same as before: that is an answer too.
+    server.answers(&list, json!({"tools": [{"name": "a"}, {"name": "b"}], "ttlMs": 60_000})).await;
+    let second = server.hears().await;
+    assert_eq!(second["method"], "tools/call");
+    refuses(&mut server, &second, -32020, Value::Null).await;
+    assert!(matches!(call.await.unwrap(), Err(McpError::Refused { code: -32020, .. })));
+    assert!(before.elapsed() < Duration::from_secs(2));
+}

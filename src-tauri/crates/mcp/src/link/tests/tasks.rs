@@ -154,13 +154,30 @@ async fn a_servers_long_question_is_taken_as_a_task_and_its_answer_fetched() {
     let id = task["taskId"].as_str().unwrap().to_owned();
     assert_eq!(server.hears().await["method"], "notifications/tasks/status");
     server.says(ask("g", "tasks/get", json!({"taskId": id}))).await;
-    assert_eq!(server.hears().await["result"]["status"], "completed");
+    let done = server.hears().await["result"].clone();
+    assert_eq!(done["status"], "completed");
     server.says(ask("l", "tasks/list", json!({}))).await;
-    assert_eq!(server.hears().await["result"]["tasks"][0]["taskId"], json!(id));
+    // Asked again later, it has still changed when it did.
+    assert_eq!(server.hears().await["result"]["tasks"], json!([done]));
     server.says(ask("r", "tasks/result", json!({"taskId": id}))).await;
     let result = server.hears().await;
     assert_eq!(result["result"]["content"], json!({"type": "text", "text": "hi"}));
     assert_eq!(result["result"]["_meta"][RELATED]["taskId"], json!(id));
     server.says(ask("x", "tasks/cancel", json!({"taskId": "nobody's"}))).await;
     assert_eq!(server.hears().await["error"]["code"], -32602);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_outlives_the_connection() {
+    let (link, mut server, _) = legacy().await;
+    let call = start(&link, "slow");
+    let request = server.hears().await;
+    server.answers(&request, json!({"task": {"taskId": "t1", "status": "working"}})).await;
+    assert_eq!(server.hears().await["method"], "tasks/get");
+    link.close().await;
+    assert_eq!(call.await.unwrap(), Err(McpError::Closed));
+    // Nothing more is said: it is not cancelled, and can be taken up again.
+    while let Some(line) = server.from.next_line().await.unwrap() {
+        assert!(!line.contains("tasks/cancel"), "{line}");
+    }
 }
